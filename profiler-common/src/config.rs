@@ -1,0 +1,73 @@
+//! What userspace tells the BPF programs before they are loaded.
+
+use crate::sample::TableLayout;
+
+/// Configuration of the BPF programs: a read-only global, so that the verifier drops what is switched off.
+///
+/// Switches are `u32` with 0 for off, which makes every bit pattern of the struct valid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct Config {
+    /// Identifier of the cgroup whose tasks are targets, for [`target::CGROUP`].
+    pub cgroup_id: u64,
+    /// Bits of a return address that belong to the address; clears pointer authentication codes on aarch64.
+    pub address_mask: u64,
+    /// Command name that a thread must have, as two words in memory order.
+    pub comm: [u64; 2],
+    /// Which tasks are targets: a number of [`target`].
+    pub target: u32,
+    /// Depth of that cgroup below the root of its hierarchy (root: 0).
+    pub cgroup_level: u32,
+    /// Whether [`comm`](Self::comm) is compared.
+    pub filter_comm: u32,
+    /// Whether children and new threads of targets become targets.
+    pub follow: u32,
+    /// Whether samples of idle tasks count.
+    pub idle: u32,
+    /// Whether user stacks are walked.
+    pub user_stacks: u32,
+    /// Whether kernel stacks are taken.
+    pub kernel_stacks: u32,
+    /// Whether samples in user mode are left out.
+    pub kernel_mode_only: u32,
+    /// User frames kept of one stack, at most [`MAX_USER_FRAMES`](crate::limits::MAX_USER_FRAMES).
+    pub user_frame_limit: u32,
+    /// Size of the tables.
+    pub tables: TableLayout,
+    /// Where the kernel keeps what the programs read.
+    pub offsets: TaskOffsets,
+    /// Always 0: fills the last word.
+    pub padding: u32,
+}
+
+const _: () = assert!(size_of::<Config>() == 4 * 8 + 18 * 4);
+
+/// Byte offsets in the kernel's own structures, taken from its BTF.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct TaskOffsets {
+    /// `task_struct.mm`
+    pub mm: u32,
+    /// `task_struct.pid`
+    pub pid: u32,
+    /// `task_struct.tgid`
+    pub tgid: u32,
+    /// `task_struct.self_exec_id`
+    pub self_exec_id: u32,
+    /// `task_struct.signal`
+    pub signal: u32,
+    /// `signal_struct.live`
+    pub signal_live: u32,
+}
+
+/// Values of [`Config::target`].
+pub mod target {
+    /// Every task.
+    pub const ALL: u32 = 0;
+    /// The processes in the map of followed tasks, by thread group id.
+    pub const PROCESSES: u32 = 1;
+    /// The threads in the map of followed tasks, by thread id.
+    pub const THREADS: u32 = 2;
+    /// The tasks of a cgroup and of the cgroups below it.
+    pub const CGROUP: u32 = 3;
+}

@@ -1,0 +1,50 @@
+//! What differs between machines: where registers and the sample's period lie.
+
+pub(crate) mod aarch64;
+pub(crate) mod x86_64;
+
+use crate::kernel_memory::KernelAddress;
+
+/// Registers of the interrupted user code that a walk begins with.
+#[derive(Clone, Copy)]
+pub(crate) struct UserRegisters {
+    /// Address of the next instruction.
+    pub pc: u64,
+    /// Stack pointer.
+    pub sp: u64,
+    /// Frame pointer.
+    pub fp: u64,
+    /// Whether the code is 32-bit.
+    pub compat: bool,
+}
+
+/// A machine.
+///
+/// `ctx` is a `struct bpf_perf_event_data`; its first member is the machine's `bpf_user_pt_regs_t`.
+/// All offsets are constants, since the verifier refuses a context access at a computed one.
+pub(crate) trait Arch {
+    /// `sample_period` of the context, in units of the event.
+    fn sample_period(ctx: *const u8) -> u64;
+
+    /// Whether the interrupted code ran in user mode.
+    fn user_mode(ctx: *const u8) -> bool;
+
+    /// The registers in the context; those of user code only when [`Self::user_mode`].
+    fn registers(ctx: *const u8) -> UserRegisters;
+
+    /// The user registers saved when the current task entered the kernel, at what `bpf_task_pt_regs` returned.
+    ///
+    /// They are copied: were they read like the context's, the compiler would make one load of both, which the verifier refuses.
+    fn saved_registers(pt_regs: KernelAddress) -> UserRegisters;
+}
+
+/// Reads the word at a constant offset.
+///
+/// # Safety
+///
+/// `base + OFFSET` must be readable in the eyes of the verifier.
+#[inline(always)]
+unsafe fn word<const OFFSET: usize>(base: *const u8) -> u64 {
+    // SAFETY: the caller vouches for the whole word.
+    unsafe { base.add(OFFSET).cast::<u64>().read_volatile() }
+}

@@ -1,0 +1,52 @@
+//! x86_64: `struct pt_regs` of `arch/x86/include/asm/ptrace.h`, in both places.
+
+use super::{Arch, UserRegisters, word};
+use crate::kernel_memory::{KernelAddress, read_words};
+
+pub(crate) struct X86_64;
+
+const BP: usize = 4 * 8;
+const IP: usize = 16 * 8;
+const CS: usize = 17 * 8;
+const SP: usize = 19 * 8;
+const SIZE: usize = 21 * 8;
+
+/// Code segment of 32-bit user code (`__USER32_CS` of `arch/x86/include/asm/segment.h`).
+const USER32_CS: u64 = 0x23;
+
+impl Arch for X86_64 {
+    #[inline(always)]
+    fn sample_period(ctx: *const u8) -> u64 {
+        // SAFETY: the context has its period behind the registers.
+        unsafe { word::<SIZE>(ctx) }
+    }
+
+    #[inline(always)]
+    fn user_mode(ctx: *const u8) -> bool {
+        // SAFETY: the context begins with the registers.
+        let cs = unsafe { word::<CS>(ctx) };
+        cs & 3 == 3
+    }
+
+    #[inline(always)]
+    fn registers(ctx: *const u8) -> UserRegisters {
+        // SAFETY: the context begins with the registers.
+        let (pc, sp) = unsafe { (word::<IP>(ctx), word::<SP>(ctx)) };
+        // SAFETY: as above.
+        let (fp, cs) = unsafe { (word::<BP>(ctx), word::<CS>(ctx)) };
+        user_registers(pc, sp, fp, cs)
+    }
+
+    #[inline(always)]
+    fn saved_registers(pt_regs: KernelAddress) -> UserRegisters {
+        const WORDS: usize = (SP - BP) / 8 + 1;
+        let words: [u64; WORDS] = read_words(pt_regs, BP as u32);
+        let register = |offset: usize| words[(offset - BP) / 8];
+        user_registers(register(IP), register(SP), register(BP), register(CS))
+    }
+}
+
+#[inline(always)]
+fn user_registers(pc: u64, sp: u64, fp: u64, cs: u64) -> UserRegisters {
+    UserRegisters { pc, sp, fp, compat: cs & 0xffff == USER32_CS }
+}

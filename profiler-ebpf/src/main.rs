@@ -1,0 +1,63 @@
+//! The BPF programs of bpfprof.
+//!
+//! `sample` runs at every overflow of a sampling event; `tasks` follows processes and threads. Which of the two sample programs is
+//! loaded depends on the machine: registers lie at other places on each.
+
+#![no_std]
+#![no_main]
+#![allow(missing_docs, reason = "the program attributes generate items of their own")]
+
+mod arch;
+mod config;
+mod filter;
+mod kernel_memory;
+mod maps;
+mod sample;
+mod stacks;
+mod tally;
+mod tasks;
+
+use aya_ebpf::{
+    macros::{perf_event, raw_tracepoint},
+    programs::{PerfEventContext, RawTracePointContext},
+};
+
+/// Takes a sample on x86_64.
+#[perf_event]
+fn sample_x86_64(ctx: PerfEventContext) -> u32 {
+    sample::sample::<arch::x86_64::X86_64>(&ctx)
+}
+
+/// Takes a sample on aarch64.
+#[perf_event]
+fn sample_aarch64(ctx: PerfEventContext) -> u32 {
+    sample::sample::<arch::aarch64::Aarch64>(&ctx)
+}
+
+/// Makes the children of targets targets.
+#[raw_tracepoint(tracepoint = "sched_process_fork")]
+fn task_fork(ctx: RawTracePointContext) -> i32 {
+    tasks::fork(&ctx)
+}
+
+/// Keeps a followed thread followed when its exec takes the id of the thread group.
+#[raw_tracepoint(tracepoint = "sched_process_exec")]
+fn task_exec(ctx: RawTracePointContext) -> i32 {
+    tasks::exec(&ctx)
+}
+
+/// Forgets followed tasks that exit, before their ids are used again.
+#[raw_tracepoint(tracepoint = "sched_process_exit")]
+fn task_exit(ctx: RawTracePointContext) -> i32 {
+    tasks::exit(&ctx)
+}
+
+/// The helpers used here are open to GPL-compatible programs only.
+#[unsafe(link_section = "license")]
+#[unsafe(no_mangle)]
+static LICENSE: [u8; 13] = *b"Dual MIT/GPL\0";
+
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    loop {}
+}

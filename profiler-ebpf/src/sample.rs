@@ -1,0 +1,146 @@
+//! From an overflow to a counted sample.
+
+use core::ffi::c_void;
+
+use aya_ebpf::{
+    EbpfContext,
+    helpers::generated::{
+        bpf_get_attach_cookie, bpf_get_current_comm, bpf_get_current_pid_tgid, bpf_get_current_task_btf,
+        bpf_get_smp_processor_id, bpf_ktime_get_ns,
+    },
+    programs::PerfEventContext,
+};
+use profiler_common::{
+    limits::MAX_PROBES,
+    sample::{SampleSlot, TableLayout},
+    tally::{Fate, state},
+};
+
+use crate::{
+    arch::Arch,
+    config::config,
+    filter, kernel_memory,
+    maps::{SLOTS, STATE},
+    stacks::{self, Stacks},
+    tally,
+};
+
+/// The task that was interrupted.
+pub(crate) struct Task {
+    /// Its `struct task_struct`.
+    pub pointer: *mut c_void,
+    /// Thread group id.
+    pub tgid: u32,
+    /// Thread id.
+    pub tid: u32,
+    /// Command name as two words.
+    pub comm: [u64; 2],
+}
+
+/// Takes one sample and counts what became of it. The result tells perf to write no record of its own.
+#[inline(always)]
+pub(crate) fn sample<A: Arch>(ctx: &PerfEventContext) -> u32 {
+    // SAFETY: the helper takes nothing.
+    let cpu = unsafe { bpf_get_smp_processor_id() };
+    let weight = A::sample_period(ctx.as_ptr() as *const u8);
+    tally::count(cpu, take::<A>(ctx, cpu, weight), weight);
+    0
+}
+
+#[inline(always)]
+fn take<A: Arch>(ctx: &PerfEventContext, cpu: u32, weight: u64) -> Fate {
+    let task = current_task();
+    if task.tid == 0 && config!(idle) == 0 {
+        return Fate::Idle;
+    }
+    if !filter::is_target(&task) {
+        return Fate::NotTarget;
+    }
+    let user_mode = A::user_mode(ctx.as_ptr() as *const u8);
+    if user_mode && config!(kernel_mode_only) != 0 {
+        return Fate::UserModeLeftOut;
+    }
+    let Some(generation) = STATE.get(state::GENERATION) else {
+        return Fate::NoScratch;
+    };
+    // Userspace changes the generation at any moment; one sample must stay with one.
+    // SAFETY: a map value is readable.
+    let generation = unsafe { core::ptr::read_volatile(generation) } as u32 & 1;
+    let table = TableLayout::table(cpu, generation);
+    match stacks::collect::<A>(ctx, &task, user_mode, table) {
+        Ok(stacks) => store(ctx, &task, user_mode, table, &stacks, weight),
+        Err(fate) => fate,
+    }
+}
+
+#[inline(always)]
+fn current_task() -> Task {
+    // SAFETY: the helper takes nothing.
+    let id = unsafe { bpf_get_current_pid_tgid() };
+    // SAFETY: the helper takes nothing.
+    let pointer = unsafe { bpf_get_current_task_btf() }.cast();
+    let mut comm = [0u64; 2];
+    // SAFETY: the destination is a local of the given size.
+    unsafe { bpf_get_current_comm((&raw mut comm).cast(), 16) };
+    Task { pointer, tgid: (id >> 32) as u32, tid: id as u32, comm }
+}
+
+#[inline(always)]
+fn store(
+    ctx: &PerfEventContext,
+    task: &Task,
+    user_mode: bool,
+    table: u32,
+    stacks: &Stacks,
+    weight: u64,
+) -> Fate {
+    // SAFETY: the context is the program's own.
+    let event = unsafe { bpf_get_attach_cookie(ctx.as_ptr()) };
+    let exec_id = kernel_memory::read_u64(task.pointer as u64, config!(offsets.self_exec_id)) as u32;
+    let mark =
+        u64::from(exec_id) | (event & 0xffff) << 32 | (stacks.end as u64) << 48 | u64::from(user_mode) << 56;
+    let hash = stacks
+        .hash
+        .add(u64::from(task.tgid) << 32 | u64::from(task.tid))
+        .add(mark)
+        .add(task.comm[0])
+        .add(task.comm[1])
+        .add(u64::from(stacks.user_frames) << 32 | u64::from(stacks.kernel_frames))
+        .finish();
+    let slots = config!(tables.slots);
+    let first = table * slots;
+    for probe in 0..MAX_PROBES {
+        let at = (hash as u32).wrapping_add(probe) & slots.wrapping_sub(1);
+        let Some(slot) = SLOTS.get_ptr_mut(first + at) else {
+            return Fate::NoScratch;
+        };
+        // SAFETY: the slot belongs to this CPU, and sample programs do not nest on a CPU.
+        let slot: &mut SampleSlot = unsafe { &mut *slot };
+        if slot.hash == hash {
+            slot.samples += 1;
+            slot.weight += weight;
+            return Fate::Kept;
+        }
+        if slot.hash == 0 {
+            // SAFETY: the helper takes nothing.
+            slot.first_ns = unsafe { bpf_ktime_get_ns() };
+            slot.samples = 1;
+            slot.weight = weight;
+            slot.tgid = task.tgid;
+            slot.tid = task.tid;
+            slot.exec_id = exec_id;
+            slot.event = event as u16;
+            slot.end = stacks.end as u8;
+            slot.user_mode = u8::from(user_mode);
+            // SAFETY: both are 16 bytes, and any bytes are a name.
+            slot.comm = unsafe { core::mem::transmute::<[u64; 2], [u8; 16]>(task.comm) };
+            slot.frames_at = stacks.at;
+            slot.user_frames = stacks.user_frames as u16;
+            slot.kernel_frames = stacks.kernel_frames as u16;
+            slot.hash = hash;
+            stacks::keep(table, stacks);
+            return Fate::Kept;
+        }
+    }
+    Fate::TableFull
+}

@@ -1,0 +1,213 @@
+//! Stacks: user frames, then kernel frames, written to the frame store as they are found.
+//!
+//! A stack is written behind the fill mark of its store. The mark moves only when the sample needs a new slot, so a stack that
+//! is already known costs no room and is never copied.
+
+use core::ffi::c_void;
+
+use aya_ebpf::{
+    EbpfContext,
+    helpers::generated::{bpf_get_stack, bpf_loop, bpf_probe_read_user, bpf_task_pt_regs},
+    programs::PerfEventContext,
+};
+use profiler_common::{
+    frame_pointer::{self, Frame, UserMemory},
+    hash::WordHash,
+    limits::{MAX_KERNEL_FRAMES, MAX_USER_FRAMES},
+    stack::StackEnd,
+    tally::Fate,
+};
+
+use crate::{
+    arch::{Arch, UserRegisters},
+    config::config,
+    kernel_memory,
+    maps::{FRAMES, FRAMES_USED, KERNEL_STACK, KERNEL_STACK_WORDS},
+    sample::Task,
+};
+
+/// The stacks of one sample, in the frame store.
+pub(crate) struct Stacks {
+    /// Index of the first frame.
+    pub at: u32,
+    /// Number of user frames.
+    pub user_frames: u32,
+    /// Number of kernel frames.
+    pub kernel_frames: u32,
+    /// How the user stack ended.
+    pub end: StackEnd,
+    /// Hash of all frames.
+    pub hash: WordHash,
+}
+
+/// Writes the stacks of this sample behind the fill mark of the table's frame store.
+#[inline(always)]
+pub(crate) fn collect<A: Arch>(
+    ctx: &PerfEventContext,
+    task: &Task,
+    user_mode: bool,
+    table: u32,
+) -> Result<Stacks, Fate> {
+    let Some(used) = FRAMES_USED.get(table) else {
+        return Err(Fate::NoScratch);
+    };
+    let used = *used as u32;
+    let room = config!(tables.frames);
+    if used > room.wrapping_sub(MAX_USER_FRAMES + MAX_KERNEL_FRAMES) {
+        return Err(Fate::FramesFull);
+    }
+    let mut cursor = Cursor { at: table * room + used, hash: WordHash::EMPTY };
+    let at = cursor.at;
+    let end = user_stack::<A>(ctx, task, user_mode, &mut cursor);
+    let user_frames = cursor.at - at;
+    if !user_mode && config!(kernel_stacks) != 0 {
+        kernel_stack(ctx, &mut cursor)?;
+    }
+    Ok(Stacks { at, user_frames, kernel_frames: cursor.at - at - user_frames, end, hash: cursor.hash })
+}
+
+/// Makes the frames of a stack permanent.
+#[inline(always)]
+pub(crate) fn keep(table: u32, stacks: &Stacks) {
+    if let Some(used) = FRAMES_USED.get_ptr_mut(table) {
+        // SAFETY: the mark belongs to this CPU, and sample programs do not nest on a CPU.
+        unsafe { *used += u64::from(stacks.user_frames + stacks.kernel_frames) };
+    }
+}
+
+/// Where the next frame goes, and the hash of those before.
+#[derive(Clone, Copy)]
+struct Cursor {
+    at: u32,
+    hash: WordHash,
+}
+
+impl Cursor {
+    #[inline(always)]
+    fn push(&mut self, address: u64) {
+        if let Some(frame) = FRAMES.get_ptr_mut(self.at) {
+            // SAFETY: the store belongs to this CPU, and sample programs do not nest on a CPU.
+            unsafe { *frame = address };
+            self.at += 1;
+            self.hash = self.hash.add(address);
+        }
+    }
+}
+
+#[inline(always)]
+fn user_stack<A: Arch>(
+    ctx: &PerfEventContext,
+    task: &Task,
+    user_mode: bool,
+    cursor: &mut Cursor,
+) -> StackEnd {
+    if config!(user_stacks) == 0 {
+        return StackEnd::NotWanted;
+    }
+    let registers = if user_mode {
+        A::registers(ctx.as_ptr() as *const u8)
+    } else {
+        if kernel_memory::read_u64(task.pointer as u64, config!(offsets.mm)) == 0 {
+            return StackEnd::NoUserMemory;
+        }
+        // SAFETY: the pointer is the current task's, from `bpf_get_current_task_btf`.
+        let saved = unsafe { bpf_task_pt_regs(task.pointer.cast()) };
+        A::saved_registers(saved as u64)
+    };
+    // Workers of io_uring share a process's memory but never ran user code.
+    if registers.pc == 0 {
+        return StackEnd::NoUserMemory;
+    }
+    cursor.push(registers.pc);
+    if registers.compat {
+        return StackEnd::Compat32;
+    }
+    walk(registers, cursor)
+}
+
+struct Walk {
+    frame: Frame,
+    cursor: Cursor,
+    end: StackEnd,
+}
+
+#[inline(always)]
+fn walk(registers: UserRegisters, cursor: &mut Cursor) -> StackEnd {
+    let frame = Frame { pc: registers.pc, fp: registers.fp, floor: registers.sp };
+    let mut walk = Walk { frame, cursor: *cursor, end: StackEnd::DepthLimit };
+    let steps = config!(user_frame_limit).saturating_sub(1);
+    // SAFETY: the callback gets the address of `walk`, which outlives the loop.
+    unsafe { bpf_loop(steps, walk_step as *mut c_void, (&raw mut walk).cast(), 0) };
+    *cursor = walk.cursor;
+    walk.end
+}
+
+/// One frame of the walk; 1 ends the loop.
+unsafe extern "C" fn walk_step(_: u32, walk: *mut c_void) -> i64 {
+    // SAFETY: `walk` passes its own local.
+    let walk = unsafe { &mut *walk.cast::<Walk>() };
+    match frame_pointer::caller(walk.frame, config!(address_mask), &CurrentTask) {
+        Ok(caller) => {
+            walk.cursor.push(caller.pc);
+            walk.frame = caller;
+            0
+        }
+        Err(end) => {
+            walk.end = end;
+            1
+        }
+    }
+}
+
+/// Memory of the interrupted task. Pages that are not resident cannot be read: a sample must not sleep.
+struct CurrentTask;
+
+impl UserMemory for CurrentTask {
+    #[inline(always)]
+    fn read_pair(&self, address: u64) -> Option<[u64; 2]> {
+        let mut pair = [0u64; 2];
+        // SAFETY: the destination is a local of the given size; the helper checks the source.
+        let result = unsafe { bpf_probe_read_user((&raw mut pair).cast(), 16, address as *const c_void) };
+        (result == 0).then_some(pair)
+    }
+}
+
+struct Copy {
+    cursor: Cursor,
+    len: u32,
+}
+
+#[inline(always)]
+fn kernel_stack(ctx: &PerfEventContext, cursor: &mut Cursor) -> Result<(), Fate> {
+    let Some(scratch) = KERNEL_STACK.get_ptr_mut(0) else {
+        return Err(Fate::NoScratch);
+    };
+    // SAFETY: the scratch space is a map value of this size, and sample programs do not nest on a CPU.
+    let bytes = unsafe { bpf_get_stack(ctx.as_ptr(), scratch.cast(), MAX_KERNEL_FRAMES * 8, 0) };
+    if bytes <= 0 {
+        return Ok(());
+    }
+    let mut copy = Copy { cursor: *cursor, len: bytes as u32 / 8 };
+    // SAFETY: the callback gets the address of `copy`, which outlives the loop.
+    unsafe { bpf_loop(MAX_KERNEL_FRAMES, copy_step as *mut c_void, (&raw mut copy).cast(), 0) };
+    *cursor = copy.cursor;
+    Ok(())
+}
+
+/// Copies one kernel frame; 1 ends the loop.
+unsafe extern "C" fn copy_step(index: u32, copy: *mut c_void) -> i64 {
+    // SAFETY: `kernel_stack` passes its own local.
+    let copy = unsafe { &mut *copy.cast::<Copy>() };
+    if index >= copy.len {
+        return 1;
+    }
+    let Some(scratch) = KERNEL_STACK.get_ptr(0) else {
+        return 1;
+    };
+    // The mask changes nothing, but it is a bound that the verifier sees.
+    let index = index as usize & (KERNEL_STACK_WORDS - 1);
+    // SAFETY: the index is below the length of the scratch space.
+    let address = unsafe { *scratch.cast::<u64>().add(index) };
+    copy.cursor.push(address);
+    0
+}

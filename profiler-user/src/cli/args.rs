@@ -1,0 +1,143 @@
+//! Raw arguments, as clap reads them. The texts here are the help.
+
+use std::ffi::OsString;
+use std::num::{NonZeroU32, NonZeroU64};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{ArgGroup, Parser};
+
+use super::time::parse_duration;
+use crate::events::EventSpec;
+
+/// Which functions burn the CPU, and why: a sampling profiler for Linux.
+///
+/// bpfprof samples processes by a perf event, walks and counts their stacks inside the kernel, and prints a table of functions, folded
+/// stacks or a flame graph. Every output says which event was really used, what was lost, and how far its stacks and names reach.
+#[derive(Debug, Parser)]
+#[command(
+    name = "bpfprof",
+    version,
+    override_usage = "bpfprof [OPTIONS] <--pid PID | --tid TID | --all | --cgroup PATH | -- COMMAND [ARG…]>",
+    after_help = EXAMPLES,
+    group(ArgGroup::new("target").required(true).args(["pid", "tid", "all", "cgroup", "command"])),
+)]
+pub(super) struct Args {
+    /// Sample these processes, with all their threads and children
+    #[arg(
+        short,
+        long,
+        value_name = "PID[,PID…]",
+        value_delimiter = ',',
+        help_heading = "Target (exactly one)"
+    )]
+    pub pid: Vec<NonZeroU32>,
+
+    /// Sample these threads, and the threads and processes they start
+    #[arg(
+        short,
+        long,
+        value_name = "TID[,TID…]",
+        value_delimiter = ',',
+        help_heading = "Target (exactly one)"
+    )]
+    pub tid: Vec<NonZeroU32>,
+
+    /// Sample the whole machine
+    #[arg(short, long, help_heading = "Target (exactly one)")]
+    pub all: bool,
+
+    /// Sample a cgroup (version 2) and those below it, by its folder or its path in the hierarchy
+    #[arg(long, value_name = "PATH", help_heading = "Target (exactly one)")]
+    pub cgroup: Option<PathBuf>,
+
+    /// Start a command and sample it until it ends. bpfprof exits with its status. While folded stacks go to stdout, its own output goes
+    /// to stderr
+    #[arg(last = true, value_name = "COMMAND", help_heading = "Target (exactly one)")]
+    pub command: Vec<OsString>,
+
+    /// Sample on these CPUs only, as in 0-3,8
+    #[arg(short = 'C', long, value_name = "LIST", help_heading = "Narrowing")]
+    pub cpu: Option<String>,
+
+    /// Sample only threads with this command name (its first 15 bytes count)
+    #[arg(long, value_name = "NAME", help_heading = "Narrowing")]
+    pub comm: Option<String>,
+
+    /// Leave kernel frames out; a sample in the kernel counts for the user function that called it
+    #[arg(long, conflicts_with = "kernel_only", help_heading = "Narrowing")]
+    pub user_only: bool,
+
+    /// Leave out user frames, and samples in user mode altogether
+    #[arg(long, help_heading = "Narrowing")]
+    pub kernel_only: bool,
+
+    /// Do not follow children (and, with --tid, new threads); by default they are followed from their first instruction, and children
+    /// that exist already count too
+    #[arg(long, help_heading = "Narrowing")]
+    pub no_children: bool,
+
+    /// Count idle CPUs too, which by default are left out
+    #[arg(long, help_heading = "Narrowing")]
+    pub idle: bool,
+
+    /// Stop after this time: 10s, 2m, 500ms. By default at Ctrl-C, or when the target ends
+    #[arg(short, long, value_name = "TIME", value_parser = parse_duration, help_heading = "Sampling")]
+    pub duration: Option<Duration>,
+
+    /// Samples a second on each CPU [default: 997; every execution for mem: events]
+    #[arg(short = 'F', long, value_name = "HZ", conflicts_with = "period", help_heading = "Sampling")]
+    pub freq: Option<NonZeroU32>,
+
+    /// One sample for every N events (N nanoseconds for the clocks)
+    #[arg(short = 'c', long, value_name = "N", help_heading = "Sampling")]
+    pub period: Option<NonZeroU64>,
+
+    /// What to sample, in perf's spelling: cycles, instructions, cache-misses, LLC-load-misses, r01c4, cpu-clock, page-faults,
+    /// mem:0x401130:x …, with modifiers u k p pp ppp. [default: cycles; where there is none cpu-clock, and every output says so]
+    #[arg(short, long, value_name = "EVENT", help_heading = "Sampling")]
+    pub event: Option<EventSpec>,
+
+    /// Write to this file; repeatable. The extension says what: .folded, .svg (flame graph), .json (table and header). - is stdout
+    /// (folded). [default: the table on a terminal, else folded stacks on stdout]
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    pub output: Vec<PathBuf>,
+
+    /// What numbers in folded stacks and flame graphs are
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t = WeightArg::Event, help_heading = "Output")]
+    pub weight: WeightArg,
+
+    /// Do not show inlined functions as frames of their own
+    #[arg(long, overrides_with = "inlines", help_heading = "Output")]
+    pub no_inlines: bool,
+
+    /// Show inlined functions as frames of their own (the default)
+    #[arg(long, hide = true)]
+    pub inlines: bool,
+
+    /// Print nothing but data and errors
+    #[arg(short, long, conflicts_with = "verbose", help_heading = "Output")]
+    pub quiet: bool,
+
+    /// Print more: all functions, sizes and times
+    #[arg(short, long, help_heading = "Output")]
+    pub verbose: bool,
+}
+
+/// `--weight`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum WeightArg {
+    /// The event's own unit: cycles, nanoseconds of cpu-clock, faults
+    Event,
+    /// Samples
+    Samples,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  sudo bpfprof --pid 4242 --duration 10s | inferno-flamegraph > flame.svg
+  sudo bpfprof -o flame.svg -- ./target/release/app
+  sudo bpfprof --all --duration 30s -o host.folded -o host.svg -o host.json
+
+Exit status: 0 done; 1 bpfprof could not do it; 2 wrong usage; for a command that ran, its own status (128 + signal when it was killed).
+One Ctrl-C stops sampling and writes every output; a second one aborts.";

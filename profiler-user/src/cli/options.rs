@@ -1,0 +1,158 @@
+//! Checked options: what can be said to be wrong without looking at the system has been.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::args::{Args, WeightArg};
+use crate::events::{CpuId, EventSpec, Rate, cpus};
+use crate::output::{Format, UnknownFormat, Weight};
+use crate::types::{Tgid, Tid};
+
+/// What a run is to do.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// What to sample.
+    pub target: Target,
+    /// CPUs asked for; `None` for all.
+    pub cpus: Option<BTreeSet<CpuId>>,
+    /// Command name of threads.
+    pub comm: Option<String>,
+    /// Whether kernel frames are taken.
+    pub kernel_frames: bool,
+    /// Whether user frames are taken.
+    pub user_frames: bool,
+    /// Whether children and new threads of targets are followed.
+    pub follow: bool,
+    /// Whether idle CPUs count.
+    pub idle: bool,
+    /// When to stop.
+    pub duration: Option<Duration>,
+    /// Rate asked for; `None` for the event's own default.
+    pub rate: Option<Rate>,
+    /// Event asked for; `None` for the default.
+    pub event: Option<EventSpec>,
+    /// Outputs asked for.
+    pub outputs: Vec<Output>,
+    /// What the numbers in stacks are.
+    pub weight: Weight,
+    /// Whether inlined functions are frames.
+    pub inlines: bool,
+    /// How much to say.
+    pub verbosity: Verbosity,
+}
+
+/// What to sample.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// Processes.
+    Processes(Vec<Tgid>),
+    /// Threads.
+    Threads(Vec<Tid>),
+    /// The machine.
+    All,
+    /// A cgroup, by folder or by path in its hierarchy.
+    Cgroup(PathBuf),
+    /// A command to start.
+    Command(Vec<OsString>),
+}
+
+/// An output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Output {
+    /// Where.
+    pub place: Place,
+    /// What.
+    pub format: Format,
+}
+
+/// Where an output goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// To stdout.
+    Stdout,
+    /// To a file.
+    File(PathBuf),
+}
+
+/// How much is said on stderr.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verbosity {
+    /// Errors.
+    Quiet,
+    /// Header, table, progress.
+    Normal,
+    /// More.
+    Verbose,
+}
+
+/// Arguments that do not fit together.
+#[derive(Debug, thiserror::Error)]
+pub enum UsageError {
+    /// An output of no known format.
+    #[error(transparent)]
+    Format(#[from] UnknownFormat),
+    /// A list of CPUs that is none.
+    #[error("--cpu: {0}")]
+    Cpus(#[from] cpus::CpuListError),
+    /// Two outputs to one file.
+    #[error("--output {0} is given twice")]
+    SameOutput(String),
+}
+
+impl Options {
+    /// Checks raw arguments.
+    pub(super) fn check(args: Args) -> Result<Self, UsageError> {
+        let target = if !args.pid.is_empty() {
+            Target::Processes(args.pid.into_iter().map(|pid| Tgid(pid.get())).collect())
+        } else if !args.tid.is_empty() {
+            Target::Threads(args.tid.into_iter().map(|tid| Tid(tid.get())).collect())
+        } else if let Some(path) = args.cgroup {
+            Target::Cgroup(path)
+        } else if !args.command.is_empty() {
+            Target::Command(args.command)
+        } else {
+            Target::All
+        };
+        Ok(Self {
+            target,
+            cpus: args.cpu.as_deref().map(cpus::parse_list).transpose()?,
+            comm: args.comm,
+            kernel_frames: !args.user_only,
+            user_frames: !args.kernel_only,
+            follow: !args.no_children,
+            idle: args.idle,
+            duration: args.duration,
+            rate: args.freq.map(Rate::Frequency).or(args.period.map(Rate::Period)),
+            event: args.event,
+            outputs: outputs(&args.output)?,
+            weight: match args.weight {
+                WeightArg::Event => Weight::Event,
+                WeightArg::Samples => Weight::Samples,
+            },
+            inlines: !args.no_inlines,
+            verbosity: match (args.quiet, args.verbose) {
+                (true, _) => Verbosity::Quiet,
+                (_, true) => Verbosity::Verbose,
+                _ => Verbosity::Normal,
+            },
+        })
+    }
+}
+
+fn outputs(paths: &[PathBuf]) -> Result<Vec<Output>, UsageError> {
+    let mut outputs: Vec<Output> = Vec::new();
+    for path in paths {
+        let output = if path == Path::new("-") {
+            Output { place: Place::Stdout, format: Format::Folded }
+        } else {
+            Output { place: Place::File(path.clone()), format: Format::from_path(path)? }
+        };
+        if outputs.contains(&output) {
+            return Err(UsageError::SameOutput(path.display().to_string()));
+        }
+        outputs.push(output);
+    }
+    Ok(outputs)
+}

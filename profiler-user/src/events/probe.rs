@@ -1,0 +1,147 @@
+//! Whether and how precisely an event can be sampled here.
+
+use super::cpus::CpuId;
+use super::host_facts::HostFacts;
+use super::precise::Precise;
+use super::rate::Rate;
+use super::refusal::Refusal;
+use super::sampling::{OpenError, SamplingEvent};
+use super::spec::EventSpec;
+
+/// The precise level to open the event with on every CPU, found by opening it on one.
+///
+/// It is the level that the modifier asks for. Without one it is the highest that opens for an event of the
+/// PMU, and 0 for any other. Nothing stays open.
+///
+/// # Errors
+/// The event cannot be sampled here, at the level asked for, or at this rate.
+pub fn find_precise(spec: &EventSpec, rate: Rate, cpu: CpuId) -> Result<Precise, Refusal> {
+    if let Some(refusal) = Refusal::of_rate(spec, rate) {
+        return Err(refusal);
+    }
+    let levels = levels(spec)?;
+    let facts = HostFacts::read();
+    first_to_open(&levels, |precise| SamplingEvent::open(spec, rate, cpu, precise).map(drop))
+        .map_err(|error| Refusal::new(&error, &facts))
+}
+
+/// x86 alone has precise levels. The PMUs of aarch64 take `precise_ip` and ignore it, so a level there would
+/// be a lie.
+const PMU_HAS_PRECISE_LEVELS: bool = cfg!(target_arch = "x86_64");
+
+/// The levels to try, the best one first; never empty.
+fn levels(spec: &EventSpec) -> Result<Vec<Precise>, Refusal> {
+    match spec.modifiers().precise() {
+        Some(_) if !PMU_HAS_PRECISE_LEVELS => Err(Refusal::of_precise(spec)),
+        Some(level) => Ok(vec![level]),
+        None if spec.is_counted_by_pmu() && PMU_HAS_PRECISE_LEVELS => Ok(Precise::LADDER.to_vec()),
+        None => Ok(vec![Precise::ARBITRARY_SKID]),
+    }
+}
+
+/// The first level that opens, or the error of the last one.
+fn first_to_open(
+    levels: &[Precise],
+    mut open: impl FnMut(Precise) -> Result<(), OpenError>,
+) -> Result<Precise, OpenError> {
+    let (last, better) = levels.split_last().unwrap_or((&Precise::ARBITRARY_SKID, &[]));
+    match better.iter().find(|&&precise| open(precise).is_ok()) {
+        Some(&precise) => Ok(precise),
+        None => open(*last).map(|()| *last),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sampling::OpenStep;
+    use super::*;
+    use std::num::{NonZeroU32, NonZeroU64};
+
+    fn level(level: u8) -> Precise {
+        Precise::new(level).unwrap()
+    }
+
+    fn refused(precise: Precise) -> OpenError {
+        let event = EventSpec::cycles();
+        let rate = event.default_rate();
+        OpenError { event, rate, cpu: CpuId(0), precise, step: OpenStep::Open, errno: libc::EOPNOTSUPP }
+    }
+
+    #[test]
+    fn the_highest_level_that_opens_is_taken() {
+        let mut tried = Vec::new();
+        let found = first_to_open(&Precise::LADDER, |precise| {
+            tried.push(precise.level());
+            if precise <= level(2) { Ok(()) } else { Err(refused(precise)) }
+        });
+        assert_eq!((found, tried), (Ok(level(2)), vec![3, 2]));
+        assert_eq!(first_to_open(&Precise::LADDER, |precise| Err(refused(precise))), Err(refused(level(0))));
+        assert_eq!(first_to_open(&[level(1)], |precise| Err(refused(precise))), Err(refused(level(1))));
+    }
+
+    #[test]
+    fn only_events_of_the_pmu_climb_the_ladder() {
+        let levels = |event: &str| levels(&event.parse().unwrap());
+        for event in ["cpu-clock", "page-faults:u", "mem:16:x"] {
+            assert_eq!(levels(event), Ok(vec![level(0)]));
+        }
+        if PMU_HAS_PRECISE_LEVELS {
+            assert_eq!(levels("instructions"), Ok(Precise::LADDER.to_vec()));
+            assert_eq!(levels("LLC-loads:upp"), Ok(vec![level(2)]));
+        } else {
+            assert_eq!(levels("instructions"), Ok(vec![level(0)]));
+            assert!(levels("LLC-loads:upp").is_err());
+        }
+    }
+
+    #[test]
+    fn what_every_machine_can_sample() {
+        for event in ["cpu-clock", "page-faults", "context-switches", "mem:0x401130:x:u", "mem:0x401000:rw"] {
+            let spec: EventSpec = event.parse().unwrap();
+            assert_eq!(find_precise(&spec, spec.default_rate(), CpuId(0)), Ok(level(0)), "{event}");
+        }
+    }
+
+    #[test]
+    fn hardware_events_are_answered_or_refused_for_the_right_cause() {
+        let has_pmu = HostFacts::read().has_core_pmu == Some(true);
+        for spec in [EventSpec::cycles(), "cycles:ppp".parse().unwrap(), "LLC-load-misses".parse().unwrap()] {
+            match find_precise(&spec, spec.default_rate(), CpuId(0)) {
+                Ok(_) => assert!(has_pmu, "{spec} opened without a PMU"),
+                Err(refusal) => {
+                    let says_no_pmu = refusal.cause().contains("exposes no hardware PMU");
+                    assert_eq!(
+                        says_no_pmu,
+                        !has_pmu && (PMU_HAS_PRECISE_LEVELS || spec.modifiers().precise().is_none())
+                    );
+                    assert_eq!(
+                        says_no_pmu,
+                        refusal.remedy().contains("use -e cpu-clock, or run on bare metal")
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn rates_out_of_range_are_refused_in_words() {
+        let page_faults: EventSpec = "page-faults".parse().unwrap();
+        let text = |spec: &EventSpec, rate| find_precise(spec, rate, CpuId(0)).unwrap_err().to_string();
+        let frequency = text(&page_faults, Rate::Frequency(NonZeroU32::MAX));
+        assert!(
+            frequency.contains("4294967295 Hz is above kernel.perf_event_max_sample_rate"),
+            "{frequency}"
+        );
+        let period = text(&page_faults, Rate::Period(NonZeroU64::MAX));
+        assert!(period.contains("is above 9223372036854775807"), "{period}");
+        assert!(text(&EventSpec::cpu_clock(), Rate::EVERY).contains("10000 ns"));
+    }
+
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn misaligned_breakpoints_are_refused_in_words() {
+        let spec: EventSpec = "mem:0x401001/8:w".parse().unwrap();
+        let refusal = find_precise(&spec, spec.default_rate(), CpuId(0)).unwrap_err();
+        assert!(refusal.cause().contains("not a multiple of the length 8"), "{refusal}");
+    }
+}

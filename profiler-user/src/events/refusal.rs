@@ -1,0 +1,125 @@
+//! Why an event cannot be sampled here, and what can be done.
+
+use super::advice::{Advice, explain};
+use super::host_facts::HostFacts;
+use super::rate::Rate;
+use super::sampling::OpenError;
+use super::spec::EventSpec;
+
+/// Why an event cannot be sampled here: one sentence of cause and remedy.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("cannot sample `{event}`: {cause}; {remedy}")]
+pub struct Refusal {
+    event: EventSpec,
+    errno: i32,
+    cause: String,
+    remedy: String,
+}
+
+impl Refusal {
+    /// Explains the kernel's answer by what was asked and by the facts of the host.
+    pub fn new(error: &OpenError, facts: &HostFacts) -> Self {
+        let Advice { cause, remedy } = explain(error, facts);
+        Self { event: error.event.clone(), errno: error.errno, cause, remedy }
+    }
+
+    /// The rate is one that the kernel accepts but does not keep, so that weights would be wrong.
+    pub(super) fn of_rate(event: &EventSpec, rate: Rate) -> Option<Self> {
+        let too_fast = match rate {
+            Rate::Frequency(hertz) => u64::from(hertz.get()) > NS_PER_SECOND / SHORTEST_CLOCK_PERIOD_NS,
+            Rate::Period(period) => period.get() < SHORTEST_CLOCK_PERIOD_NS,
+        };
+        (event.is_clock() && too_fast).then(|| {
+            let cause =
+                format!("the kernel samples a clock every {SHORTEST_CLOCK_PERIOD_NS} ns at the fastest");
+            Self::without_asking(event, libc::EINVAL, cause, "use a longer period, or a lower frequency")
+        })
+    }
+
+    /// The CPU's PMU takes a precise level and ignores it.
+    pub(super) fn of_precise(event: &EventSpec) -> Self {
+        let cause = "this CPU's PMU has no precise levels".to_owned();
+        Self::without_asking(event, libc::EOPNOTSUPP, cause, "leave `p` out")
+    }
+
+    /// The event.
+    pub fn event(&self) -> &EventSpec {
+        &self.event
+    }
+
+    /// The kernel's errno, or the one it should have given.
+    pub fn errno(&self) -> i32 {
+        self.errno
+    }
+
+    /// The cause alone, such as "this virtual machine exposes no hardware PMU".
+    pub fn cause(&self) -> &str {
+        &self.cause
+    }
+
+    /// The remedy alone, an imperative such as "use -e cpu-clock".
+    pub fn remedy(&self) -> &str {
+        &self.remedy
+    }
+
+    fn without_asking(event: &EventSpec, errno: i32, cause: String, remedy: &str) -> Self {
+        Self { event: event.clone(), errno, cause, remedy: remedy.to_owned() }
+    }
+}
+
+const NS_PER_SECOND: u64 = 1_000_000_000;
+
+/// `perf_swevent_start_hrtimer()` raises shorter periods to this, and a sample still reports the short one
+/// (kernel/events/core.c).
+const SHORTEST_CLOCK_PERIOD_NS: u64 = 10_000;
+
+#[cfg(test)]
+mod tests {
+    use super::super::{CpuId, OpenStep, Precise};
+    use super::*;
+    use std::num::{NonZeroU32, NonZeroU64};
+
+    #[test]
+    fn rates_that_the_kernel_would_not_keep() {
+        let refusal = |event: &str, rate| {
+            Refusal::of_rate(&event.parse().unwrap(), rate).map(|found| found.to_string())
+        };
+        let period = |ns| Rate::Period(NonZeroU64::new(ns).unwrap());
+        let hertz = |hertz| Rate::Frequency(NonZeroU32::new(hertz).unwrap());
+        assert!(refusal("cpu-clock", period(9_999)).unwrap().contains("every 10000 ns"));
+        assert!(refusal("task-clock", hertz(100_001)).unwrap().contains("lower frequency"));
+        assert_eq!(refusal("cpu-clock", period(10_000)), None);
+        assert_eq!(refusal("cpu-clock", hertz(100_000)), None);
+        assert_eq!(refusal("page-faults", period(1)), None);
+    }
+
+    #[test]
+    fn the_kernels_answer_is_kept_beside_the_words() {
+        let event = EventSpec::cycles();
+        let error = OpenError {
+            rate: event.default_rate(),
+            event: event.clone(),
+            cpu: CpuId(0),
+            precise: Precise::ARBITRARY_SKID,
+            step: OpenStep::Open,
+            errno: libc::ENOENT,
+        };
+        let refusal = Refusal::new(&error, &HostFacts { has_core_pmu: Some(false), ..HostFacts::default() });
+        assert_eq!((refusal.event(), refusal.errno()), (&event, libc::ENOENT));
+        assert_eq!(refusal.cause(), "this machine exposes no hardware PMU");
+        assert!(refusal.remedy().starts_with("use -e cpu-clock"));
+        assert_eq!(
+            refusal.to_string(),
+            format!("cannot sample `cycles`: {}; {}", refusal.cause(), refusal.remedy())
+        );
+    }
+
+    #[test]
+    fn ignored_precise_levels() {
+        let refusal = Refusal::of_precise(&"cycles:p".parse().unwrap());
+        assert_eq!(
+            refusal.to_string(),
+            "cannot sample `cycles:p`: this CPU's PMU has no precise levels; leave `p` out"
+        );
+    }
+}

@@ -1,0 +1,17 @@
+//! The kernel side: loading the BPF programs, arming the events, draining the tables, reading side-band records.
+//!
+//! Only this module and [`events`](crate::events) open perf file descriptors, and only this one talks to aya.
+
+mod btf;
+mod error;
+mod link;
+mod programs;
+mod sampler;
+mod sideband;
+mod tables;
+
+pub use error::KernelError;
+pub use programs::{Filter, Target};
+pub use sampler::{Accounting, Amount, DRAINS_PER_SECOND, Lost, Sampler, SamplerOptions};
+pub use sideband::{BuildId, Mapped, MappedFile, Sideband, SidebandRecord};
+pub use tables::RawSample;

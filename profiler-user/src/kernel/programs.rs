@@ -1,0 +1,242 @@
+//! The BPF object: configured, loaded, and the followed tasks in its map.
+
+use std::os::fd::{AsFd, BorrowedFd};
+
+use aya::maps::{HashMap, Map, MapData, MapError};
+use aya::programs::{PerfEvent, ProgramError, RawTracePoint};
+use aya::{Ebpf, EbpfError, EbpfLoader};
+use profiler_common::config::{Config, target};
+use profiler_common::limits::{COMM_LEN, GENERATIONS, MAX_FOLLOWED, MAX_USER_FRAMES};
+use profiler_common::sample::TableLayout;
+use profiler_common::tally;
+
+use super::{KernelError, btf};
+use crate::types::{Tgid, Tid};
+
+static OBJECT: &[u8] = aya::include_bytes_aligned!("../../bpf/bpfprof.bpf.o");
+
+#[cfg(target_arch = "x86_64")]
+const SAMPLE_PROGRAM: &str = "sample_x86_64";
+#[cfg(target_arch = "aarch64")]
+const SAMPLE_PROGRAM: &str = "sample_aarch64";
+
+/// Bits of a user return address. aarch64 keeps pointer authentication codes above them (at most 52 address bits).
+#[cfg(target_arch = "x86_64")]
+const ADDRESS_MASK: u64 = u64::MAX;
+#[cfg(target_arch = "aarch64")]
+const ADDRESS_MASK: u64 = (1 << 52) - 1;
+
+/// Which tasks are sampled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// Every task of the machine.
+    All,
+    /// These processes, all threads of each.
+    Processes(Vec<Tgid>),
+    /// These threads.
+    Threads(Vec<Tid>),
+    /// The tasks of a cgroup (version 2) and of those below it.
+    Cgroup {
+        /// The kernel's identifier of the cgroup: the inode number of its folder.
+        id: u64,
+        /// Its depth below the root of the hierarchy.
+        level: u32,
+    },
+}
+
+/// What of the targets is sampled.
+#[derive(Clone, Debug)]
+pub struct Filter {
+    /// Whether children and new threads of the targets become targets.
+    pub follow: bool,
+    /// Command name a thread must have; longer names are cut as the kernel cuts them.
+    pub comm: Option<String>,
+    /// Whether idle CPUs count.
+    pub idle: bool,
+    /// Whether user stacks are walked.
+    pub user_stacks: bool,
+    /// Whether kernel stacks are taken.
+    pub kernel_stacks: bool,
+    /// Whether only samples that hit the kernel count.
+    pub kernel_mode_only: bool,
+}
+
+/// The loaded object. Dropping it unloads everything.
+pub(super) struct Programs {
+    ebpf: Ebpf,
+}
+
+impl Programs {
+    /// Loads the object for these targets, with tables of this size for CPUs 0 to `cpus` − 1, and arms the following of children.
+    pub(super) fn load(
+        target: &Target,
+        filter: &Filter,
+        tables: TableLayout,
+        cpus: u32,
+    ) -> Result<Self, KernelError> {
+        let config = Shared(configuration(target, filter, tables)?);
+        let generations = cpus * GENERATIONS;
+        let mut ebpf = EbpfLoader::new()
+            .override_global("CONFIG", &config, true)
+            .map_max_entries("SLOTS", generations * tables.slots)
+            .map_max_entries("FRAMES", generations * tables.frames)
+            .map_max_entries("FRAMES_USED", generations)
+            .map_max_entries("TALLY", cpus * tally::WORDS_PER_CPU)
+            .load(OBJECT)
+            .map_err(|error| object_refused(&error))?;
+        let sample: &mut PerfEvent = program(&mut ebpf, SAMPLE_PROGRAM)?;
+        sample.load().map_err(|error| refused(&error))?;
+        let mut programs = Self { ebpf };
+        if let Target::Processes(_) | Target::Threads(_) = target {
+            programs.follow(target)?;
+        }
+        Ok(programs)
+    }
+
+    /// The program that takes samples.
+    pub(super) fn sample_program(&self) -> Result<BorrowedFd<'_>, KernelError> {
+        let program = self.ebpf.program(SAMPLE_PROGRAM).ok_or(KernelError::Object(SAMPLE_PROGRAM))?;
+        let fd = program.fd().map_err(|error| refused(&error))?;
+        Ok(fd.as_fd())
+    }
+
+    /// A map that is read through memory.
+    pub(super) fn array(&self, name: &'static str) -> Result<BorrowedFd<'_>, KernelError> {
+        match self.ebpf.map(name) {
+            Some(Map::Array(data)) => Ok(data.fd().as_fd()),
+            _ => Err(KernelError::Object(name)),
+        }
+    }
+
+    /// Adds targets while the programs run.
+    pub(super) fn add_followed(&mut self, ids: impl IntoIterator<Item = u32>) -> Result<(), KernelError> {
+        let map = self.ebpf.map_mut("FOLLOWED").ok_or(KernelError::Object("FOLLOWED"))?;
+        let mut followed: HashMap<&mut MapData, u32, u32> =
+            HashMap::try_from(map).map_err(|_| KernelError::Object("FOLLOWED"))?;
+        for id in ids {
+            followed.insert(id, 1, 0).map_err(|error| map_full(&error))?;
+        }
+        Ok(())
+    }
+
+    /// Writes the targets to the map before the tracepoints that keep it up to date are armed: a child that a target
+    /// has in between is found by the caller's scan of `/proc`.
+    fn follow(&mut self, target: &Target) -> Result<(), KernelError> {
+        match target {
+            Target::Processes(ids) => self.add_followed(ids.iter().map(|id| id.0))?,
+            Target::Threads(ids) => self.add_followed(ids.iter().map(|id| id.0))?,
+            Target::All | Target::Cgroup { .. } => {}
+        }
+        for (name, tracepoint) in [
+            ("task_fork", "sched_process_fork"),
+            ("task_exec", "sched_process_exec"),
+            ("task_exit", "sched_process_exit"),
+        ] {
+            let program: &mut RawTracePoint = program(&mut self.ebpf, name)?;
+            program.load().map_err(|error| refused(&error))?;
+            program.attach(tracepoint).map_err(|error| refused(&error))?;
+        }
+        Ok(())
+    }
+}
+
+/// The configuration as aya wants to see it.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+struct Shared(Config);
+
+// SAFETY: `Config` is `repr(C)`, consists of integers only and has no padding (asserted where it is defined).
+unsafe impl aya::Pod for Shared {}
+
+fn configuration(target: &Target, filter: &Filter, tables: TableLayout) -> Result<Config, KernelError> {
+    let (kind, cgroup_id, cgroup_level) = match target {
+        Target::All => (target::ALL, 0, 0),
+        Target::Processes(_) => (target::PROCESSES, 0, 0),
+        Target::Threads(_) => (target::THREADS, 0, 0),
+        Target::Cgroup { id, level } => (target::CGROUP, *id, *level),
+    };
+    Ok(Config {
+        cgroup_id,
+        address_mask: ADDRESS_MASK,
+        comm: filter.comm.as_deref().map(comm_words).unwrap_or_default(),
+        target: kind,
+        cgroup_level,
+        filter_comm: filter.comm.is_some().into(),
+        follow: filter.follow.into(),
+        idle: filter.idle.into(),
+        user_stacks: filter.user_stacks.into(),
+        kernel_stacks: filter.kernel_stacks.into(),
+        kernel_mode_only: filter.kernel_mode_only.into(),
+        user_frame_limit: MAX_USER_FRAMES,
+        tables,
+        offsets: btf::task_offsets()?,
+        padding: 0,
+    })
+}
+
+/// A command name as the kernel stores it: cut to 15 bytes, padded with NULs.
+fn comm_words(name: &str) -> [u64; 2] {
+    let mut bytes = [0; COMM_LEN];
+    let len = name.len().min(COMM_LEN - 1);
+    bytes[..len].copy_from_slice(&name.as_bytes()[..len]);
+    let (low, high) = bytes.split_at(8);
+    [low, high].map(|half| half.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte)))
+}
+
+fn program<'a, T>(ebpf: &'a mut Ebpf, name: &'static str) -> Result<&'a mut T, KernelError>
+where
+    &'a mut T: TryFrom<&'a mut aya::programs::Program, Error = ProgramError>,
+{
+    let program = ebpf.program_mut(name).ok_or(KernelError::Object(name))?;
+    program.try_into().map_err(|_| KernelError::Object(name))
+}
+
+fn object_refused(error: &EbpfError) -> KernelError {
+    KernelError::Load { cause: error_chain(error) }
+}
+
+/// The verifier's log is long; the lines before its statistics say what it stumbled over.
+fn refused(error: &ProgramError) -> KernelError {
+    if let ProgramError::LoadError { io_error, verifier_log } = error {
+        let log = verifier_log.to_string();
+        let lines: Vec<&str> =
+            log.lines().take_while(|line| !line.starts_with("verification time")).collect();
+        let last = &lines[lines.len().saturating_sub(VERIFIER_LINES)..];
+        return KernelError::Load { cause: format!("{io_error}; the verifier says: {}", last.join(" / ")) };
+    }
+    KernelError::Load { cause: error_chain(error) }
+}
+
+/// Lines of the verifier's log that are shown.
+const VERIFIER_LINES: usize = 12;
+
+fn map_full(error: &MapError) -> KernelError {
+    KernelError::Load {
+        cause: format!("{}; at most {MAX_FOLLOWED} processes can be followed at a time", error_chain(error)),
+    }
+}
+
+fn error_chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text = format!("{text}: {cause_text}");
+        }
+        source = cause.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::comm_words;
+
+    #[test]
+    fn names_are_laid_out_as_the_kernel_does() {
+        let memory = |name| comm_words(name).map(u64::to_le_bytes).concat();
+        assert_eq!(memory("sh"), b"sh\0\0\0\0\0\0\0\0\0\0\0\0\0\0");
+        assert_eq!(memory("a-very-long-command"), b"a-very-long-com\0");
+    }
+}

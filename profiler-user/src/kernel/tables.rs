@@ -1,0 +1,197 @@
+//! Draining the sample tables through mapped memory.
+//!
+//! A map system call would silence sampling on its CPU for as long as it runs (`bpf_prog_active`), and nobody would count
+//! what is missing. So the tables are read and emptied as plain memory.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use memmap2::{MmapOptions, MmapRaw};
+use profiler_common::sample::{SampleSlot, TableLayout};
+use profiler_common::stack::StackEnd;
+use profiler_common::tally::{self, Fate, state};
+
+use super::{KernelError, programs::Programs};
+use crate::types::{KernelAddress, MonotonicTime, Tgid, Tid, UserAddress};
+
+/// Samples of one task with one stack, as they left the kernel.
+#[derive(Debug)]
+pub struct RawSample<'a> {
+    /// Process.
+    pub tgid: Tgid,
+    /// Thread.
+    pub tid: Tid,
+    /// Command name of the thread, without its NULs.
+    pub comm: &'a [u8],
+    /// Index of the event.
+    pub event: u16,
+    /// Time of the first of these samples.
+    pub first: MonotonicTime,
+    /// Number of samples.
+    pub samples: u64,
+    /// Sum of the sampling periods, in the event's unit.
+    pub weight: u64,
+    /// How the user stack ended.
+    pub end: StackEnd,
+    /// Whether user code was interrupted; otherwise the user frames are the way into the kernel.
+    pub user_mode: bool,
+    /// User frames, innermost first.
+    pub user: &'a [UserAddress],
+    /// Kernel frames, innermost first.
+    pub kernel: &'a [KernelAddress],
+}
+
+/// The tables of all CPUs, in this process's memory.
+pub(super) struct Tables {
+    layout: TableLayout,
+    cpus: u32,
+    slots: Words,
+    frames: Words,
+    frames_used: Words,
+    tally: Words,
+    state: Words,
+    generation: u32,
+}
+
+impl Tables {
+    /// Maps the tables of a loaded object.
+    pub(super) fn map(programs: &Programs, layout: TableLayout, cpus: u32) -> Result<Self, KernelError> {
+        let tables = cpus as usize * profiler_common::limits::GENERATIONS as usize;
+        let words = |name, len| {
+            Words::map(programs.array(name)?, len).map_err(KernelError::system("mmap of a BPF map"))
+        };
+        Ok(Self {
+            layout,
+            cpus,
+            slots: words("SLOTS", tables * layout.slots as usize * SLOT_WORDS)?,
+            frames: words("FRAMES", tables * layout.frames as usize)?,
+            frames_used: words("FRAMES_USED", tables)?,
+            tally: words("TALLY", (cpus * tally::WORDS_PER_CPU) as usize)?,
+            state: words("STATE", state::WORDS as usize)?,
+            generation: 0,
+        })
+    }
+
+    /// Lets the programs write the other tables, and waits until none still writes the ones they leave.
+    ///
+    /// All that was sampled before the call lies in the tables that [`Self::drain`] then reads.
+    pub(super) fn switch(&mut self) {
+        self.generation ^= 1;
+        self.state.store(state::GENERATION as usize, u64::from(self.generation));
+        wait_for_running_programs();
+    }
+
+    /// Reads and empties the tables that were left at the last switch.
+    pub(super) fn drain(&mut self, mut each: impl FnMut(&RawSample<'_>)) {
+        for cpu in 0..self.cpus {
+            let table = TableLayout::table(cpu, self.generation ^ 1);
+            if self.frames_used.load(table as usize) == 0 && self.is_untouched(table) {
+                continue;
+            }
+            for slot in 0..self.layout.slots {
+                let at = (self.layout.first_slot(table) + slot) as usize * SLOT_WORDS;
+                if self.slots.load(at) != 0 {
+                    self.deliver(at, &mut each);
+                    self.slots.store(at, 0);
+                }
+            }
+            self.frames_used.store(table as usize, 0);
+        }
+    }
+
+    /// Samples and weight with this fate so far, on all CPUs.
+    pub(super) fn tally(&self, fate: Fate) -> (u64, u64) {
+        (0..self.cpus).fold((0, 0), |(samples, weight), cpu| {
+            let at = tally::index(cpu, fate) as usize;
+            (samples + self.tally.load(at), weight + self.tally.load(at + 1))
+        })
+    }
+
+    /// Processes or threads that could not be followed so far.
+    pub(super) fn not_followed(&self) -> u64 {
+        (0..self.cpus).map(|cpu| self.tally.load(tally::not_followed_index(cpu) as usize)).sum()
+    }
+
+    /// Stacks without any frame use no frames, so an empty frame store alone does not tell.
+    fn is_untouched(&self, table: u32) -> bool {
+        let first = self.layout.first_slot(table) as usize;
+        (first..first + self.layout.slots as usize).all(|slot| self.slots.load(slot * SLOT_WORDS) == 0)
+    }
+
+    fn deliver(&self, at: usize, each: &mut impl FnMut(&RawSample<'_>)) {
+        let slot = self.slots.slot(at);
+        let (user_frames, kernel_frames) = (usize::from(slot.user_frames), usize::from(slot.kernel_frames));
+        let first = slot.frames_at as usize;
+        let user: Vec<UserAddress> =
+            (first..first + user_frames).map(|at| UserAddress(self.frames.load(at))).collect();
+        let kernel: Vec<KernelAddress> = (first + user_frames..first + user_frames + kernel_frames)
+            .map(|at| KernelAddress(self.frames.load(at)))
+            .collect();
+        let comm_len = slot.comm.iter().position(|&byte| byte == 0).unwrap_or(slot.comm.len());
+        each(&RawSample {
+            tgid: Tgid(slot.tgid),
+            tid: Tid(slot.tid),
+            comm: &slot.comm[..comm_len],
+            event: slot.event,
+            first: MonotonicTime(slot.first_ns),
+            samples: slot.samples,
+            weight: slot.weight,
+            end: StackEnd::from_number(slot.end).unwrap_or(StackEnd::Unreadable),
+            user_mode: slot.user_mode != 0,
+            user: &user,
+            kernel: &kernel,
+        });
+    }
+}
+
+const SLOT_WORDS: usize = size_of::<SampleSlot>() / 8;
+
+/// A BPF array in this process's memory, as words that the kernel may change.
+struct Words {
+    memory: MmapRaw,
+    len: usize,
+}
+
+impl Words {
+    fn map(fd: BorrowedFd<'_>, len: usize) -> io::Result<Self> {
+        let memory = MmapOptions::new().len(len * 8).map_raw(fd.as_raw_fd())?;
+        Ok(Self { memory, len })
+    }
+
+    fn load(&self, at: usize) -> u64 {
+        self.word(at).load(Ordering::Relaxed)
+    }
+
+    fn store(&self, at: usize, value: u64) {
+        self.word(at).store(value, Ordering::Relaxed);
+    }
+
+    fn word(&self, at: usize) -> &AtomicU64 {
+        assert!(at < self.len, "word {at} of a map of {}", self.len);
+        // SAFETY: the index was checked, so the word lies in the mapping.
+        let word = unsafe { self.memory.as_mut_ptr().cast::<u64>().add(at) };
+        // SAFETY: the mapping is writable, aligned to a page and lives as long as `self`; the kernel writes whole words.
+        unsafe { AtomicU64::from_ptr(word) }
+    }
+
+    fn slot(&self, at: usize) -> SampleSlot {
+        let words: [u64; SLOT_WORDS] = std::array::from_fn(|word| self.load(at + word));
+        // SAFETY: both have the same size, and every bit pattern is a valid slot.
+        unsafe { std::mem::transmute::<[u64; SLOT_WORDS], SampleSlot>(words) }
+    }
+}
+
+/// Returns when every BPF program that was running at the call has ended.
+///
+/// Programs run inside RCU read-side sections, and this command waits for all of those (`membarrier(2)`).
+fn wait_for_running_programs() {
+    // SAFETY: the command takes no memory.
+    let result = unsafe { libc::syscall(libc::SYS_membarrier, libc::MEMBARRIER_CMD_GLOBAL, 0, 0) };
+    if result != 0 {
+        // Refused on kernels booted with nohz_full. A program runs for microseconds.
+        thread::sleep(Duration::from_millis(20));
+    }
+}

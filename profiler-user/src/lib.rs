@@ -1,0 +1,14 @@
+//! bpfprof: a sampling profiler for Linux that says which functions burn the CPU, and why.
+//!
+//! Data flows one way: [`events`] → [`kernel`] → [`record`] (drain) → [`profile`] → [`output`]; [`processes`] and [`symbols`] say what
+//! addresses mean. See `ARCHITECTURE.md`.
+
+pub mod cli;
+pub mod events;
+pub mod kernel;
+pub mod output;
+pub mod processes;
+pub mod profile;
+pub mod record;
+pub mod symbols;
+pub mod types;

@@ -1,0 +1,192 @@
+//! The header as text.
+
+use std::io::{self, Write};
+
+use super::text::{counted, percent, printable, thousands, weight};
+use crate::profile::Header;
+
+/// Objects without symbols that are named; the rest is summed up.
+const OBJECTS_NAMED: usize = 5;
+
+/// Shares of samples that had no event delivered above which this is a warning and not a rounding.
+const UNDELIVERED_WORTH_SAYING: f64 = 0.02;
+
+/// Writes the header, a line for each thing a reader must know.
+///
+/// # Errors
+///
+/// Those of `to`.
+pub fn write_header(header: &Header, to: &mut dyn Write) -> io::Result<()> {
+    let event = &header.event;
+    writeln!(
+        to,
+        "bpfprof: {} of {} ({}) in {:.1} s from {}",
+        counted(header.samples, "sample"),
+        event.name,
+        weight(header.weight, &event.unit),
+        header.seconds,
+        printable(&header.target),
+    )?;
+    let precise =
+        if event.precise > 0 { format!(", precise level {}", event.precise) } else { String::new() };
+    line(
+        to,
+        "event",
+        &format!("{}, {}{precise}, on {}", event.name, event.rate, counted(header.cpus as u64, "CPU")),
+    )?;
+    if let Some(fallback) = &event.fallback {
+        line(to, "", fallback)?;
+    }
+    lost(header, to)?;
+    stacks(header, to)?;
+    names(header, to)?;
+    for note in &header.notes {
+        line(to, "note", &printable(note))?;
+    }
+    Ok(())
+}
+
+fn lost(header: &Header, to: &mut dyn Write) -> io::Result<()> {
+    let lost = &header.lost;
+    line(to, "lost", &counted(lost.samples, "sample"))?;
+    for (cause, samples, amount) in &lost.causes {
+        line(
+            to,
+            "",
+            &format!("{} ({}): {cause}", counted(*samples, "sample"), weight(*amount, &header.event.unit)),
+        )?;
+    }
+    if let Some(share) = lost.undelivered.filter(|share| *share > UNDELIVERED_WORTH_SAYING) {
+        line(to, "", &format!("{} of what the event counted came without a sample", percent(share)))?;
+    }
+    if lost.throttles > 0 {
+        let text = format!(
+            "the kernel throttled the event {}; choose a lower rate, or raise kernel.perf_event_max_sample_rate",
+            if lost.throttles == 1 { "once".into() } else { format!("{} times", thousands(lost.throttles)) }
+        );
+        line(to, "", &text)?;
+    }
+    if lost.not_followed > 0 {
+        line(
+            to,
+            "",
+            &format!("{} could not be followed: too many at a time", counted(lost.not_followed, "new task")),
+        )?;
+    }
+    if lost.sideband_records > 0 {
+        let records = counted(lost.sideband_records, "record");
+        line(to, "", &format!("{records} of mappings and processes; some frames may be [unknown]"))?;
+    }
+    if lost.idle_left_out > 0 {
+        line(
+            to,
+            "left out",
+            &format!("{} of idle CPUs (--idle shows them)", counted(lost.idle_left_out, "sample")),
+        )?;
+    }
+    if lost.user_mode_left_out > 0 {
+        line(
+            to,
+            "left out",
+            &format!("{} in user mode (--kernel-only)", counted(lost.user_mode_left_out, "sample")),
+        )?;
+    }
+    Ok(())
+}
+
+fn stacks(header: &Header, to: &mut dyn Write) -> io::Result<()> {
+    let stacks = &header.stacks;
+    let Some(whole) = stacks.whole_share() else {
+        return line(to, "stacks", "no user stacks");
+    };
+    let cut = stacks
+        .cut
+        .iter()
+        .map(|(reason, samples)| format!("{} {reason}", percent(*samples as f64 / stacks.user as f64)));
+    let parts: Vec<String> =
+        [format!("{} of user stacks whole", percent(whole))].into_iter().chain(cut).collect();
+    line(to, "stacks", &parts.join("; "))
+}
+
+fn names(header: &Header, to: &mut dyn Write) -> io::Result<()> {
+    let names = &header.names;
+    let Some(named) = names.named_share() else { return Ok(()) };
+    line(to, "names", &format!("{} of frames named", percent(named)))?;
+    for object in names.without_symbols.iter().take(OBJECTS_NAMED) {
+        let share = percent(object.samples as f64 / header.samples.max(1) as f64);
+        line(
+            to,
+            "",
+            &format!("{} (in {share} of samples): {}", printable(&object.object), printable(&object.reason)),
+        )?;
+    }
+    let more = names.without_symbols.len().saturating_sub(OBJECTS_NAMED);
+    if more > 0 {
+        line(to, "", &format!("and {} more objects without names for some frames", thousands(more as u64)))?;
+    }
+    Ok(())
+}
+
+fn line(to: &mut dyn Write, label: &str, text: &str) -> io::Result<()> {
+    writeln!(to, "  {label:<9} {text}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::{EventInfo, LostInfo, NamesInfo, ObjectWithoutSymbols, StacksInfo};
+
+    #[test]
+    fn all_that_limits_the_profile_is_said() {
+        let header = Header {
+            target: "process 42 (app) and its children".into(),
+            event: EventInfo {
+                name: "cpu-clock".into(),
+                unit: "ns".into(),
+                rate: "997 Hz".into(),
+                precise: 0,
+                fallback: Some("cycles cannot be sampled here".into()),
+            },
+            seconds: 5.0,
+            cpus: 2,
+            samples: 1000,
+            weight: 1_003_000_000,
+            lost: LostInfo {
+                samples: 3,
+                causes: vec![("the table was full".into(), 3, 3_000_000)],
+                undelivered: Some(0.1),
+                throttles: 2,
+                ..LostInfo::default()
+            },
+            stacks: StacksInfo { user: 1000, whole: 990, cut: vec![("too deep".into(), 10)] },
+            names: NamesInfo {
+                frames: 100,
+                named: 90,
+                without_symbols: vec![ObjectWithoutSymbols {
+                    object: "/lib/x\x1b.so".into(),
+                    samples: 100,
+                    reason: "no symbols".into(),
+                }],
+            },
+            notes: vec!["a note".into()],
+            ..Header::default()
+        };
+        let mut text = Vec::new();
+        write_header(&header, &mut text).unwrap();
+        assert_eq!(
+            String::from_utf8(text).unwrap(),
+            "bpfprof: 1,000 samples of cpu-clock (1.00 s) in 5.0 s from process 42 (app) and its children
+  event     cpu-clock, 997 Hz, on 2 CPUs
+            cycles cannot be sampled here
+  lost      3 samples
+            3 samples (0.00 s): the table was full
+            10.0 % of what the event counted came without a sample
+            the kernel throttled the event 2 times; choose a lower rate, or raise kernel.perf_event_max_sample_rate
+  stacks    99.0 % of user stacks whole; 1.0 % too deep
+  names     90.0 % of frames named
+            /lib/x\u{fffd}.so (in 10.0 % of samples): no symbols
+  note      a note
+"
+        );
+    }
+}

@@ -1,0 +1,74 @@
+//! The table and the header as JSON: schema 1.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use crate::kernel::Amount;
+use crate::profile::statistics::Estimate;
+use crate::profile::{FunctionTable, Header, Profile};
+
+/// Version of the document's form. It grows when a reader of the old form would misread the new one; added members do not count.
+const SCHEMA: u32 = 1;
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: u32,
+    header: &'a Header,
+    functions: Vec<Row<'a>>,
+}
+
+#[derive(Serialize)]
+struct Row<'a> {
+    name: &'a str,
+    object: &'a str,
+    #[serde(rename = "self")]
+    own: Part,
+    total: Part,
+}
+
+#[derive(Serialize)]
+struct Part {
+    samples: u64,
+    weight: u64,
+    /// Of the weight of all samples, with the 95 % interval for this run.
+    share: Option<Estimate>,
+}
+
+/// Writes the document, functions by descending self weight.
+pub(super) fn write(profile: &Profile, to: &mut dyn Write) -> io::Result<()> {
+    let part = |amount: Amount, share| Part { samples: amount.samples, weight: amount.weight, share };
+    let table = FunctionTable::new(profile);
+    let functions = table.rows.iter().map(|row| {
+        let function = profile.function(row.function);
+        Row {
+            name: &function.name,
+            object: &function.object,
+            own: part(row.own, row.own_share),
+            total: part(row.total, row.total_share),
+        }
+    });
+    let document = Document { schema: SCHEMA, header: &profile.header, functions: functions.collect() };
+    serde_json::to_writer_pretty(&mut *to, &document)?;
+    writeln!(to)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::testing::profile;
+
+    #[test]
+    fn the_documented_members_are_there() {
+        let mut text = Vec::new();
+        write(&profile(&[("main;f", 3, 30), ("main", 1, 10)]), &mut text).unwrap();
+        let json: serde_json::Value = serde_json::from_slice(&text).unwrap();
+        assert_eq!(json["schema"], 1);
+        assert_eq!(json["header"]["event"]["name"], "cpu-clock");
+        let first = &json["functions"][0];
+        assert_eq!((&first["name"], &first["object"]), (&"f".into(), &"app".into()));
+        assert_eq!((&first["self"]["samples"], &first["self"]["weight"]), (&3.into(), &30.into()));
+        assert_eq!(json["functions"][1]["total"]["weight"], 40);
+        assert!(first["self"]["share"]["low"].as_f64().unwrap() < 0.75);
+    }
+}

@@ -1,0 +1,361 @@
+//! Mappings of processes, by time.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::rc::Rc;
+
+use super::objects::{ObjectId, Objects};
+use super::scan;
+use crate::kernel::{Mapped, SidebandRecord};
+use crate::types::{FileOffset, MonotonicTime, Tgid, UserAddress};
+
+/// Which processes are remembered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Every process of the machine.
+    All,
+    /// Those added by [`History::scan`], and all that descend from them.
+    Descendants,
+}
+
+/// Where a user address lay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Location {
+    /// In an object.
+    Object {
+        /// The object.
+        object: ObjectId,
+        /// Place in its file.
+        offset: FileOffset,
+    },
+    /// In no mapping that is known.
+    Unknown,
+}
+
+/// The history of all processes in scope.
+///
+/// Records are applied in order of time. What ended before [`History::forget_before`] is dropped, so memory is bounded by the
+/// processes alive and those that ended since the last drain.
+pub struct History {
+    scope: Scope,
+    processes: HashMap<Tgid, Process>,
+}
+
+#[derive(Default)]
+struct Process {
+    /// Programs it has run, oldest first.
+    images: Vec<Image>,
+    exited: Option<MonotonicTime>,
+}
+
+/// A program in a process, from exec to exec.
+#[derive(Clone, Default)]
+struct Image {
+    since: MonotonicTime,
+    /// Shared with a parent or child until one of them maps something.
+    mappings: Rc<Mappings>,
+}
+
+#[derive(Clone, Default)]
+struct Mappings {
+    /// By first address; they do not overlap.
+    current: BTreeMap<u64, Mapping>,
+    /// Replaced ones with the time at which they were, oldest first.
+    past: Vec<(MonotonicTime, Mapping)>,
+}
+
+#[derive(Clone, Copy)]
+struct Mapping {
+    start: u64,
+    end: u64,
+    file_offset: u64,
+    /// `None` for memory without a file.
+    object: Option<ObjectId>,
+    since: MonotonicTime,
+}
+
+impl History {
+    /// A history that knows no process yet.
+    #[must_use]
+    pub fn new(scope: Scope) -> Self {
+        Self { scope, processes: HashMap::new() }
+    }
+
+    /// Takes a process as `/proc` shows it now. One that is gone or unreadable stays unknown.
+    ///
+    /// To be called after the side-band records have begun to flow: they correct what changes while it is read.
+    pub fn scan(&mut self, tgid: Tgid, objects: &mut Objects) {
+        let mut mappings = Mappings::default();
+        for mapped in scan::mappings(tgid) {
+            mappings.insert(MonotonicTime(0), &mapped, objects.find(tgid, &mapped));
+        }
+        let image = Image { since: MonotonicTime(0), mappings: Rc::new(mappings) };
+        self.processes.insert(tgid, Process { images: vec![image], exited: None });
+    }
+
+    /// Applies the next record. Objects are opened at once, before their process can end.
+    pub fn apply(&mut self, time: MonotonicTime, record: SidebandRecord, objects: &mut Objects) {
+        match record {
+            SidebandRecord::Mapped { tgid, mapped } => {
+                if let Some(process) = self.process(tgid) {
+                    let object = objects.find(tgid, &mapped);
+                    Rc::make_mut(&mut process.image().mappings).insert(time, &mapped, object);
+                }
+            }
+            SidebandRecord::Executed { tgid } => {
+                if let Some(process) = self.process(tgid) {
+                    process.images.push(Image { since: time, mappings: Rc::default() });
+                }
+            }
+            SidebandRecord::Forked { parent, child } => {
+                if let Some(parent) = self.processes.get_mut(&parent) {
+                    let mappings = Rc::clone(&parent.image().mappings);
+                    let image = Image { since: time, mappings };
+                    self.processes.insert(child, Process { images: vec![image], exited: None });
+                }
+            }
+            SidebandRecord::Exited { tgid } => {
+                if let Some(process) = self.processes.get_mut(&tgid) {
+                    process.exited = Some(time);
+                }
+            }
+        }
+    }
+
+    /// Where this address of the process lay at that time.
+    #[must_use]
+    pub fn locate(&self, tgid: Tgid, address: UserAddress, time: MonotonicTime) -> Location {
+        let image = self.processes.get(&tgid).and_then(|process| process.image_at(time));
+        match image.and_then(|image| image.mappings.find(address.0, time)) {
+            Some(&Mapping { start, file_offset, object: Some(object), .. }) => {
+                Location::Object { object, offset: FileOffset(address.0 - start + file_offset) }
+            }
+            _ => Location::Unknown,
+        }
+    }
+
+    /// Identifies what this process ran and had mapped at that time: equal values mean equal answers of [`Self::locate`].
+    #[must_use]
+    pub fn view(&self, tgid: Tgid, time: MonotonicTime) -> Option<MonotonicTime> {
+        let image = self.processes.get(&tgid)?.image_at(time)?;
+        Some(image.since.max(image.mappings.last_change_until(time)))
+    }
+
+    /// Whether this process is known.
+    #[must_use]
+    pub fn knows(&self, tgid: Tgid) -> bool {
+        self.processes.contains_key(&tgid)
+    }
+
+    /// Drops what ended before this time: no sample from before it will be looked up any more.
+    pub fn forget_before(&mut self, time: MonotonicTime) {
+        self.processes.retain(|tgid, process| {
+            // The first thread may end while others go on.
+            let gone = process.exited.is_some_and(|exited| exited < time)
+                && !Path::new(&format!("/proc/{tgid}")).exists();
+            if !gone {
+                process.forget_before(time);
+            }
+            !gone
+        });
+    }
+
+    fn process(&mut self, tgid: Tgid) -> Option<&mut Process> {
+        match self.scope {
+            Scope::All => Some(self.processes.entry(tgid).or_default()),
+            Scope::Descendants => self.processes.get_mut(&tgid),
+        }
+    }
+}
+
+impl Process {
+    /// The program that runs now.
+    fn image(&mut self) -> &mut Image {
+        if self.images.is_empty() {
+            self.images.push(Image::default());
+        }
+        let last = self.images.len() - 1;
+        &mut self.images[last]
+    }
+
+    fn image_at(&self, time: MonotonicTime) -> Option<&Image> {
+        let later = self.images.partition_point(|image| image.since <= time);
+        self.images.get(later.checked_sub(1)?)
+    }
+
+    fn forget_before(&mut self, time: MonotonicTime) {
+        let later = self.images.partition_point(|image| image.since <= time);
+        self.images.drain(..later.saturating_sub(1));
+        for image in &mut self.images {
+            if image.mappings.past.first().is_some_and(|(until, _)| *until < time) {
+                Rc::make_mut(&mut image.mappings).past.retain(|(until, _)| *until >= time);
+            }
+        }
+    }
+}
+
+impl Mappings {
+    /// Maps a range. Whatever it covers belongs to the past from then on; what it leaves over stays.
+    fn insert(&mut self, time: MonotonicTime, mapped: &Mapped, object: Option<ObjectId>) {
+        let start = mapped.start.0;
+        let end = start.saturating_add(mapped.len);
+        let covered: Vec<u64> = self
+            .current
+            .range(..end)
+            .rev()
+            .take_while(|(_, mapping)| mapping.end > start)
+            .map(|(&first, _)| first)
+            .collect();
+        for first in covered {
+            let Some(old) = self.current.remove(&first) else { continue };
+            if old.start < start {
+                self.current.insert(old.start, Mapping { end: start, ..old });
+            }
+            if old.end > end {
+                let file_offset = old.file_offset + (end - old.start);
+                self.current.insert(end, Mapping { start: end, file_offset, ..old });
+            }
+            self.past.push((time, old));
+        }
+        self.current
+            .insert(start, Mapping { start, end, file_offset: mapped.file_offset.0, object, since: time });
+    }
+
+    fn find(&self, address: u64, time: MonotonicTime) -> Option<&Mapping> {
+        let covers = |mapping: &Mapping| mapping.start <= address && address < mapping.end;
+        if let Some((_, mapping)) = self.current.range(..=address).next_back()
+            && covers(mapping)
+            && mapping.since <= time
+        {
+            return Some(mapping);
+        }
+        let past = self.past.iter().rev();
+        past.filter(|(until, mapping)| mapping.since <= time && time < *until)
+            .map(|(_, mapping)| mapping)
+            .find(|mapping| covers(mapping))
+    }
+
+    fn last_change_until(&self, time: MonotonicTime) -> MonotonicTime {
+        let changes = self.current.values().chain(self.past.iter().map(|(_, mapping)| mapping));
+        changes.map(|mapping| mapping.since).filter(|since| *since <= time).max().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const P: Tgid = Tgid(100);
+    const CHILD: Tgid = Tgid(101);
+
+    /// A history of process 100, with objects named by their paths; no such file exists, so none is opened.
+    struct Scene {
+        history: History,
+        objects: Objects,
+    }
+
+    impl Scene {
+        fn new() -> Self {
+            let mut history = History::new(Scope::Descendants);
+            history.processes.insert(P, Process::default());
+            Self { history, objects: Objects::default() }
+        }
+
+        fn map(&mut self, time: u64, tgid: Tgid, start: u64, len: u64, path: &str) {
+            let mapped = Mapped {
+                start: UserAddress(start),
+                len,
+                file_offset: FileOffset(0x1000),
+                path: path.as_bytes().to_vec(),
+                file: None,
+            };
+            self.apply(time, SidebandRecord::Mapped { tgid, mapped });
+        }
+
+        fn apply(&mut self, time: u64, record: SidebandRecord) {
+            self.history.apply(MonotonicTime(time), record, &mut self.objects);
+        }
+
+        fn at(&self, time: u64, tgid: Tgid, address: u64) -> Option<(String, u64)> {
+            match self.history.locate(tgid, UserAddress(address), MonotonicTime(time)) {
+                Location::Object { object, offset } => {
+                    Some((self.objects.get(object).name.to_string(), offset.0))
+                }
+                Location::Unknown => None,
+            }
+        }
+    }
+
+    fn named(name: &str, offset: u64) -> Option<(String, u64)> {
+        Some((name.to_string(), offset))
+    }
+
+    #[test]
+    fn an_exec_separates_two_images_at_the_same_address() {
+        let mut scene = Scene::new();
+        scene.map(10, P, 0x40_0000, 0x1000, "/bin/nosuch-a");
+        scene.apply(20, SidebandRecord::Executed { tgid: P });
+        scene.map(21, P, 0x40_0000, 0x1000, "/bin/nosuch-b");
+        assert_eq!(scene.at(15, P, 0x40_0010), named("nosuch-a", 0x1010));
+        assert_eq!(scene.at(25, P, 0x40_0010), named("nosuch-b", 0x1010));
+        assert_eq!(scene.at(20, P, 0x40_0010), None);
+        scene.history.forget_before(MonotonicTime(22));
+        assert_eq!(scene.at(25, P, 0x40_0010), named("nosuch-b", 0x1010));
+        assert_eq!(scene.at(15, P, 0x40_0010), None);
+    }
+
+    #[test]
+    fn a_library_replaced_at_its_address_is_told_apart_by_time() {
+        let mut scene = Scene::new();
+        scene.map(10, P, 0x1000, 0x3000, "/lib/nosuch-one.so");
+        scene.map(20, P, 0x2000, 0x1000, "/lib/nosuch-two.so");
+        assert_eq!(scene.at(15, P, 0x2010), named("nosuch-one.so", 0x2010));
+        assert_eq!(scene.at(25, P, 0x2010), named("nosuch-two.so", 0x1010));
+        assert_eq!(scene.at(25, P, 0x1010), named("nosuch-one.so", 0x1010));
+        assert_eq!(scene.at(25, P, 0x3010), named("nosuch-one.so", 0x3010));
+    }
+
+    #[test]
+    fn a_child_has_its_parents_mappings_from_the_fork_on() {
+        let mut scene = Scene::new();
+        scene.map(10, P, 0x1000, 0x1000, "/bin/nosuch-parent");
+        scene.apply(20, SidebandRecord::Forked { parent: P, child: CHILD });
+        scene.map(30, P, 0x1000, 0x1000, "/bin/nosuch-later");
+        assert_eq!(scene.at(35, CHILD, 0x1000), named("nosuch-parent", 0x1000));
+        assert_eq!(scene.at(35, P, 0x1000), named("nosuch-later", 0x1000));
+        assert_eq!(scene.at(15, CHILD, 0x1000), None);
+    }
+
+    #[test]
+    fn processes_out_of_scope_are_not_remembered() {
+        let mut scene = Scene::new();
+        scene.map(10, Tgid(7), 0x1000, 0x1000, "/bin/nosuch");
+        scene.apply(20, SidebandRecord::Forked { parent: Tgid(7), child: Tgid(8) });
+        assert!(!scene.history.knows(Tgid(7)) && !scene.history.knows(Tgid(8)));
+    }
+
+    #[test]
+    fn an_ended_process_is_kept_until_its_samples_are_drained() {
+        let mut scene = Scene::new();
+        // No process can have this number.
+        let gone = Tgid(u32::MAX);
+        scene.apply(5, SidebandRecord::Forked { parent: P, child: gone });
+        scene.map(10, gone, 0x1000, 0x1000, "/bin/nosuch");
+        scene.apply(20, SidebandRecord::Exited { tgid: gone });
+        scene.history.forget_before(MonotonicTime(20));
+        assert!(scene.history.knows(gone));
+        scene.history.forget_before(MonotonicTime(21));
+        assert!(!scene.history.knows(gone));
+    }
+
+    #[test]
+    fn the_view_changes_with_the_mappings() {
+        let mut scene = Scene::new();
+        scene.map(10, P, 0x1000, 0x1000, "/bin/nosuch");
+        let before = scene.history.view(P, MonotonicTime(11));
+        assert_eq!(before, scene.history.view(P, MonotonicTime(19)));
+        scene.map(20, P, 0x8000, 0x1000, "/lib/nosuch.so");
+        assert_eq!(before, scene.history.view(P, MonotonicTime(19)));
+        assert_ne!(before, scene.history.view(P, MonotonicTime(21)));
+    }
+}

@@ -1,0 +1,97 @@
+//! Whether a user stack is whole, and if not, why.
+
+use profiler_common::limits::MAX_USER_FRAMES;
+use profiler_common::stack::StackEnd;
+
+/// The state of the user side of a stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum StackState {
+    /// It reaches the first function of its thread.
+    Whole,
+    /// There is no user side, or it was not asked for.
+    NoUserSide,
+    /// Callers are missing.
+    Cut(CutReason),
+}
+
+/// Why callers are missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CutReason {
+    /// The chain of frame pointers breaks off in code that was built without them.
+    FramePointerLost,
+    /// The stack is deeper than the limit.
+    DepthLimit,
+    /// Stack memory was not resident or not readable.
+    Unreadable,
+    /// A return address pointed to no code.
+    BadReturnAddress,
+    /// A 32-bit program.
+    Compat32,
+}
+
+impl CutReason {
+    /// The reason in words.
+    #[must_use]
+    pub fn describe(self) -> String {
+        match self {
+            Self::FramePointerLost => "frame pointer lost in code built without them".into(),
+            Self::DepthLimit => format!("deeper than {MAX_USER_FRAMES} frames"),
+            Self::Unreadable => "stack memory not readable".into(),
+            Self::BadReturnAddress => "return address is none".into(),
+            Self::Compat32 => "32-bit program".into(),
+        }
+    }
+}
+
+impl StackState {
+    /// Judges a stack by how its walk ended and by the name of its outermost user function.
+    ///
+    /// A zero frame pointer alone proves nothing: in code without frame pointers the register holds any value. Only at a
+    /// function where threads begin is the chain whole.
+    #[must_use]
+    pub fn judge(end: StackEnd, outermost: Option<&str>) -> Self {
+        match end {
+            StackEnd::NoUserMemory | StackEnd::NotWanted => Self::NoUserSide,
+            _ if outermost.is_some_and(is_thread_root) => Self::Whole,
+            StackEnd::ChainEnd | StackEnd::BadFramePointer => Self::Cut(CutReason::FramePointerLost),
+            StackEnd::DepthLimit => Self::Cut(CutReason::DepthLimit),
+            StackEnd::Unreadable => Self::Cut(CutReason::Unreadable),
+            StackEnd::BadReturnAddress => Self::Cut(CutReason::BadReturnAddress),
+            StackEnd::Compat32 => Self::Cut(CutReason::Compat32),
+        }
+    }
+}
+
+/// Functions without a caller: program entry (`_start`, in the dynamic loader too), thread entry of glibc and musl, goroutines.
+fn is_thread_root(name: &str) -> bool {
+    const ROOTS: [&str; 11] = [
+        "_start",
+        "_dl_start_user",
+        "__clone3",
+        "clone3",
+        "__clone",
+        "clone",
+        "__thread_start",
+        "thread_start",
+        "_start_c",
+        "runtime.goexit",
+        "runtime.mstart",
+    ];
+    let name = name.split_once('@').map_or(name, |(name, _version)| name);
+    ROOTS.contains(&name) || name.starts_with("runtime.goexit.") || name.starts_with("runtime.rt0_go")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_first_function_of_a_thread_makes_a_stack_whole() {
+        assert_eq!(StackState::judge(StackEnd::ChainEnd, Some("_start")), StackState::Whole);
+        assert_eq!(StackState::judge(StackEnd::ChainEnd, Some("__clone3")), StackState::Whole);
+        let lost = StackState::Cut(CutReason::FramePointerLost);
+        assert_eq!(StackState::judge(StackEnd::ChainEnd, Some("compute")), lost);
+        assert_eq!(StackState::judge(StackEnd::ChainEnd, None), lost);
+        assert_eq!(StackState::judge(StackEnd::NoUserMemory, None), StackState::NoUserSide);
+    }
+}

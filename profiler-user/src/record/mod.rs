@@ -1,0 +1,199 @@
+//! Recording: the default command. Arms, samples until something ends it, names what was sampled, and writes the outputs.
+
+mod cgroup;
+mod command;
+mod event;
+mod privileges;
+mod progress;
+mod readiness;
+mod report;
+mod session;
+mod target;
+
+use std::os::fd::AsFd;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::{MissedTickBehavior, interval, sleep_until};
+
+use crate::cli::{Options, Verbosity};
+use crate::kernel::DRAINS_PER_SECOND;
+use crate::output::file::remove_unfinished;
+use command::{Command, Running};
+use progress::Progress;
+use readiness::watch;
+use report::Report;
+use session::Session;
+use target::Watch;
+
+/// Exit status of a run that a second signal aborted, as shells give it for SIGINT.
+const ABORTED: i32 = 130;
+
+/// Side-band records are looked at no more often than this, however fast they come.
+const LOOK_PAUSE: Duration = Duration::from_millis(2);
+
+/// Records as the options say. The exit status is the one of the command that was started, if one was.
+///
+/// # Errors
+///
+/// When nothing could be recorded, or an output could not be written.
+pub fn run(options: &Options) -> anyhow::Result<ExitCode> {
+    privileges::check()?;
+    privileges::raise_file_limit();
+    // Before anything is armed: a mistake in an output must not cost a recording.
+    let report = Report::prepare(options)?;
+    let event = event::choose(options)?;
+    let command = match &options.target {
+        crate::cli::Target::Command(words) => Some(Command::prepare(words, report.folded_on_stdout())?),
+        _ => None,
+    };
+    let target = target::resolve(options, command.as_ref())?;
+    let session = Session::arm(options, event, &target)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("cannot start the event loop")?;
+    runtime.block_on(async {
+        let mut signals = Signals::listen()?;
+        let running = match command.map(Command::start).transpose() {
+            Ok(running) => running,
+            Err(error) => {
+                eprintln!("bpfprof: {error}");
+                return Ok(ExitCode::from(error.exit_status()));
+            }
+        };
+        record(options, session, target.watch, report, running, &mut signals).await
+    })
+}
+
+/// Ctrl-C and SIGTERM.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    fn listen() -> anyhow::Result<Self> {
+        let listen = |kind| signal(kind).context("cannot listen for signals");
+        Ok(Self { interrupt: listen(SignalKind::interrupt())?, terminate: listen(SignalKind::terminate())? })
+    }
+
+    async fn next(&mut self) -> rustix::process::Signal {
+        tokio::select! {
+            _ = self.interrupt.recv() => rustix::process::Signal::INT,
+            _ = self.terminate.recv() => rustix::process::Signal::TERM,
+        }
+    }
+
+    /// The next signal ends bpfprof at once, leaving nothing half-written.
+    async fn abort(&mut self) -> ! {
+        self.next().await;
+        remove_unfinished();
+        eprintln!("bpfprof: aborted");
+        std::process::exit(ABORTED)
+    }
+}
+
+/// Why sampling ended.
+enum Stop {
+    Duration,
+    TargetEnded,
+    Signal(rustix::process::Signal),
+}
+
+async fn record(
+    options: &Options,
+    mut session: Session,
+    targets: Watch,
+    report: Report,
+    mut running: Option<Running>,
+    signals: &mut Signals,
+) -> anyhow::Result<ExitCode> {
+    session.start()?;
+    if let Some(running) = &mut running {
+        running.release();
+    }
+    let stop = sample(options, &mut session, targets, running.as_ref(), signals).await?;
+    if let (Stop::Signal(signal), Some(running)) = (&stop, &running) {
+        running.pass_on(*signal);
+    }
+    let recorded = session.finish()?;
+    let verbose = options.verbosity == Verbosity::Verbose;
+    let symbols = crate::symbols::SymbolOptions { inlines: options.inlines };
+    let written = tokio::task::spawn_blocking(move || -> anyhow::Result<bool> {
+        let begun = Instant::now();
+        let profile = recorded.symbolize(symbols);
+        let symbolized = begun.elapsed();
+        let written = report.write(&profile)?;
+        if verbose {
+            eprintln!("bpfprof: names took {symbolized:.1?}, outputs {:.1?}", begun.elapsed() - symbolized);
+        }
+        Ok(written)
+    });
+    let written = tokio::select! {
+        written = written => written.context("writing the outputs failed")?,
+        never = signals.abort() => never,
+    };
+    let Some(running) = running else {
+        return Ok(if written? { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+    };
+    if let Err(error) = &written {
+        eprintln!("bpfprof: {error:#}");
+    }
+    if !matches!(stop, Stop::TargetEnded) && !running.has_ended() && options.verbosity > Verbosity::Quiet {
+        eprintln!("bpfprof: sampling is done; waiting for the command to end");
+    }
+    let status = tokio::select! {
+        status = running.wait() => status?,
+        never = signals.abort() => never,
+    };
+    // A command that succeeded must not hide that its profile is missing.
+    Ok(if status == 0 && written.is_err() { ExitCode::FAILURE } else { ExitCode::from(status) })
+}
+
+/// Drains until something ends the recording.
+async fn sample(
+    options: &Options,
+    session: &mut Session,
+    mut targets: Watch,
+    running: Option<&Running>,
+    signals: &mut Signals,
+) -> anyhow::Result<Stop> {
+    let begun = tokio::time::Instant::now();
+    // Years from now is as good as never.
+    let deadline = begun + options.duration.unwrap_or(Duration::from_secs(1 << 30));
+    let mut drain = interval(Duration::from_secs(1) / DRAINS_PER_SECOND);
+    drain.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let readiness =
+        session.sideband_fd().as_fd().try_clone_to_owned().context("cannot watch the side-band records")?;
+    let readiness = watch(readiness).context("cannot watch the side-band records")?;
+    let mut progress = Progress::new(options);
+    loop {
+        tokio::select! {
+            () = sleep_until(deadline) => return Ok(Stop::Duration),
+            signal = signals.next() => return Ok(Stop::Signal(signal)),
+            () = target_ended(&mut targets, running) => return Ok(Stop::TargetEnded),
+            _ = drain.tick() => {
+                session.drain()?;
+                progress.show(session.status());
+                if !targets.threads_live() {
+                    return Ok(Stop::TargetEnded);
+                }
+            }
+            ready = readiness.readable() => {
+                session.open_new_objects();
+                ready.context("cannot watch the side-band records")?.clear_ready();
+                tokio::time::sleep(LOOK_PAUSE).await;
+            }
+        }
+    }
+}
+
+async fn target_ended(targets: &mut Watch, running: Option<&Running>) {
+    match running {
+        Some(running) => running.ended().await,
+        None => targets.processes_ended().await,
+    }
+}

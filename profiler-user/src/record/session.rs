@@ -1,0 +1,235 @@
+//! A recording in progress: the sampler, the process history, and what was drained so far.
+
+use std::collections::{BTreeSet, HashSet};
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use super::event::ChosenEvent;
+use super::target::ResolvedTarget;
+use crate::cli::Options;
+use crate::events::{CpuId, cpus};
+use crate::kernel::{
+    Accounting, Filter, KernelError, Sampler, SamplerOptions, Sideband, SidebandRecord, Target,
+};
+use crate::processes::{History, Objects, Scope, descendants, everyone};
+use crate::profile::{EventInfo, Header, LostInfo, Profile, Recording};
+use crate::symbols::{SymbolOptions, symbolize};
+use crate::types::{MonotonicTime, Tgid};
+
+/// A recording in progress.
+pub(super) struct Session {
+    sampler: Sampler,
+    sideband: Sideband,
+    history: History,
+    objects: Objects,
+    recording: Recording,
+    event: ChosenEvent,
+    target: String,
+    begun: Instant,
+    cpus: usize,
+}
+
+/// How far a recording is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Status {
+    pub elapsed: Duration,
+    pub samples: u64,
+    pub lost: u64,
+}
+
+/// A finished recording.
+pub(super) struct Recorded {
+    recording: Recording,
+    objects: Objects,
+    header: Header,
+}
+
+impl Session {
+    /// Arms everything but the events: from here on no child and no mapping is missed.
+    pub(super) fn arm(
+        options: &Options,
+        event: ChosenEvent,
+        target: &ResolvedTarget,
+    ) -> Result<Self, KernelError> {
+        // First the records, then the scan of /proc: what changes in between is in the records.
+        let sideband = Sideband::open(cpus::online()?)?;
+        let sampler = Sampler::load(SamplerOptions {
+            event: event.spec.clone(),
+            rate: event.rate,
+            precise: event.precise,
+            target: target.kernel.clone(),
+            filter: Filter {
+                follow: options.follow,
+                comm: options.comm.clone(),
+                idle: options.idle,
+                user_stacks: options.user_frames,
+                kernel_stacks: options.kernel_frames,
+                kernel_mode_only: !options.user_frames,
+            },
+            cpus: options.cpus.clone(),
+            host: event.host.clone(),
+        })?;
+        let mut session = Self {
+            sampler,
+            sideband,
+            history: History::new(target.scope),
+            objects: Objects::default(),
+            recording: Recording::default(),
+            event,
+            target: target.description.clone(),
+            begun: Instant::now(),
+            cpus: 0,
+        };
+        session.learn_processes(options, target)?;
+        Ok(session)
+    }
+
+    /// Starts sampling.
+    pub(super) fn start(&mut self) -> Result<(), KernelError> {
+        self.begun = Instant::now();
+        self.sampler.start()
+    }
+
+    /// A descriptor that becomes readable when processes change.
+    pub(super) fn sideband_fd(&self) -> &impl AsFd {
+        &self.sideband
+    }
+
+    /// Opens the objects that processes have just mapped, while the processes live.
+    pub(super) fn open_new_objects(&mut self) {
+        for record in self.sideband.look() {
+            if let SidebandRecord::Mapped { tgid, mapped } = record {
+                self.objects.find(*tgid, mapped);
+            }
+        }
+    }
+
+    /// Takes over what was sampled since the last drain.
+    pub(super) fn drain(&mut self) -> Result<(), KernelError> {
+        self.follow_cpus()?;
+        let cut = MonotonicTime::now();
+        // Waits for what the kernel is writing, so that the side-band records up to the cut are whole too.
+        self.sampler.switch_tables();
+        for (time, record) in self.sideband.take_until(cut) {
+            self.history.apply(time, record, &mut self.objects);
+        }
+        let Self { sampler, recording, history, .. } = self;
+        sampler.drain(|sample| recording.add(sample, history));
+        self.history.forget_before(cut);
+        Ok(())
+    }
+
+    /// How far it is.
+    pub(super) fn status(&mut self) -> Status {
+        let accounting = self.sampler.accounting();
+        Status {
+            elapsed: self.begun.elapsed(),
+            samples: accounting.kept.samples,
+            lost: accounting.lost_total().samples,
+        }
+    }
+
+    /// Stops sampling and takes over the rest.
+    pub(super) fn finish(mut self) -> Result<Recorded, KernelError> {
+        self.sampler.stop()?;
+        let elapsed = self.begun.elapsed();
+        self.cpus = self.sampler.cpus().count();
+        // Two drains: one for the tables in use, one for a sample that was being taken.
+        self.drain()?;
+        self.drain()?;
+        let accounting = self.sampler.accounting();
+        let header = self.header(elapsed, &accounting);
+        Ok(Recorded { recording: self.recording, objects: self.objects, header })
+    }
+
+    fn learn_processes(&mut self, options: &Options, target: &ResolvedTarget) -> Result<(), KernelError> {
+        match target.scope {
+            Scope::All => {
+                for tgid in everyone() {
+                    self.history.scan(tgid, &mut self.objects);
+                }
+            }
+            Scope::Descendants => {
+                let family = self.follow_family(options, target)?;
+                for tgid in family {
+                    self.history.scan(tgid, &mut self.objects);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Children that existed before following was armed. A child that one of them has while `/proc` is read is found in the next round.
+    fn follow_family(
+        &mut self,
+        options: &Options,
+        target: &ResolvedTarget,
+    ) -> Result<HashSet<Tgid>, KernelError> {
+        let mut family: HashSet<Tgid> = target.processes.iter().copied().collect();
+        if !options.follow || !matches!(target.kernel, Target::Processes(_)) {
+            return Ok(family);
+        }
+        loop {
+            let found = descendants(&target.processes);
+            let new: Vec<Tgid> = found.difference(&family).copied().collect();
+            if new.is_empty() {
+                return Ok(family);
+            }
+            self.sampler.add_followed(new.iter().map(|tgid| tgid.0))?;
+            family.extend(new);
+        }
+    }
+
+    fn follow_cpus(&mut self) -> Result<(), KernelError> {
+        let online: BTreeSet<CpuId> = cpus::online()?;
+        self.sideband.follow_cpus(&online)?;
+        self.sampler.follow_cpus(&online)
+    }
+
+    fn header(&self, elapsed: Duration, accounting: &Accounting) -> Header {
+        let event = &self.event;
+        let total = self.recording.total();
+        let lost = accounting.lost_total();
+        let undelivered = (accounting.counted > 0)
+            .then(|| (1.0 - accounting.delivered() as f64 / accounting.counted as f64).max(0.0));
+        Header {
+            version: env!("CARGO_PKG_VERSION").into(),
+            target: self.target.clone(),
+            event: EventInfo {
+                name: event.spec.to_string(),
+                unit: event.spec.unit().into(),
+                rate: event.rate.describe(&event.spec),
+                precise: event.precise.level(),
+                fallback: event.fallback.clone(),
+            },
+            seconds: elapsed.as_secs_f64(),
+            cpus: self.cpus,
+            samples: total.samples,
+            weight: total.weight,
+            lost: LostInfo {
+                samples: lost.samples,
+                weight: lost.weight,
+                causes: accounting
+                    .lost
+                    .iter()
+                    .map(|(cause, amount)| (cause.describe().into(), amount.samples, amount.weight))
+                    .collect(),
+                undelivered,
+                throttles: accounting.throttles,
+                not_followed: accounting.not_followed,
+                sideband_records: self.sideband.lost(),
+                idle_left_out: accounting.idle.samples,
+                user_mode_left_out: accounting.user_mode_left_out.samples,
+            },
+            notes: event.note.iter().cloned().collect(),
+            ..Header::default()
+        }
+    }
+}
+
+impl Recorded {
+    /// Gives it names.
+    pub(super) fn symbolize(self, options: SymbolOptions) -> Profile {
+        symbolize(&self.recording, &self.objects, self.header, options)
+    }
+}

@@ -1,0 +1,201 @@
+//! Putting names to stacks, and counting how far they reach.
+
+use std::collections::{HashMap, HashSet};
+
+use indexmap::IndexSet;
+
+use super::kernel::{KERNEL, KernelNames};
+use super::{NoName, Resolution};
+use crate::processes::{ObjectId, Objects};
+use crate::profile::{
+    Frame, FrameId, FrameKind, Function, FunctionId, Header, ObjectWithoutSymbols, Profile, RawFrame,
+    RawStack, Recording, Sample, StackId, StackState, StacksInfo, TaskId,
+};
+use crate::types::FileOffset;
+
+/// All names that a recording needs.
+pub(super) struct Names<'a> {
+    objects: &'a Objects,
+    kernel: KernelNames,
+    user: HashMap<(ObjectId, FileOffset), Resolution>,
+}
+
+impl<'a> Names<'a> {
+    pub(super) fn new(objects: &'a Objects, kernel: KernelNames) -> Self {
+        Self { objects, kernel, user: HashMap::new() }
+    }
+
+    /// Adds what was found for an object.
+    pub(super) fn add(&mut self, object: ObjectId, resolved: impl Iterator<Item = (FileOffset, Resolution)>) {
+        self.user.extend(resolved.map(|(offset, resolution)| ((object, offset), resolution)));
+    }
+
+    /// Builds the profile.
+    pub(super) fn into_profile(self, recording: &Recording, header: Header) -> Profile {
+        let mut profile = Profile {
+            header,
+            functions: IndexSet::new(),
+            frames: IndexSet::new(),
+            stacks: IndexSet::new(),
+            tasks: recording.tasks().clone(),
+            samples: Vec::new(),
+        };
+        let stacks: Vec<NamedStack> =
+            recording.stacks().iter().map(|stack| self.name_stack(stack, &mut profile)).collect();
+        let mut quality = Quality::default();
+        for (key, amount) in recording.samples() {
+            let stack = &stacks[key.stack as usize];
+            quality.count(stack, amount.samples);
+            profile.samples.push(Sample {
+                task: TaskId(key.task),
+                stack: stack.id,
+                samples: amount.samples,
+                weight: amount.weight,
+            });
+        }
+        self.report(quality, &mut profile.header);
+        profile
+    }
+
+    fn name_stack(&self, stack: &RawStack, profile: &mut Profile) -> NamedStack {
+        let mut frames = Vec::with_capacity(stack.frames.len());
+        let mut unnamed = HashSet::new();
+        let mut outermost_user = None;
+        let mut named = 0;
+        // Outermost first, as the profile wants it.
+        for frame in stack.frames.iter().rev() {
+            let (name, inlined) = match *frame {
+                RawFrame::User { object, offset } => match self.user.get(&(object, offset)) {
+                    Some(Resolution::Named { function, inlined }) => {
+                        (Some(function.clone()), inlined.as_slice())
+                    }
+                    Some(Resolution::Unnamed(why)) => {
+                        unnamed.insert((object, why.clone()));
+                        (None, &[][..])
+                    }
+                    None => (None, &[][..]),
+                },
+                RawFrame::Kernel(address) => (self.kernel.function(address).map(str::to_string), &[][..]),
+                RawFrame::UnknownUser => (None, &[][..]),
+            };
+            named += u64::from(name.is_some());
+            let object = self.object_name(*frame);
+            let kind = if matches!(frame, RawFrame::Kernel(_)) { FrameKind::Kernel } else { FrameKind::User };
+            if kind == FrameKind::User && outermost_user.is_none() {
+                outermost_user = Some(name.clone());
+            }
+            let name = name.unwrap_or_else(|| self.stand_in(*frame));
+            frames.push(add_frame(profile, name, &object, kind));
+            for inlined in inlined {
+                frames.push(add_frame(profile, inlined.clone(), &object, FrameKind::Inlined));
+            }
+        }
+        if frames.is_empty() {
+            let name = "[no user stack]".to_string();
+            frames.push(add_frame(profile, name, KERNEL, FrameKind::User));
+        }
+        let state = StackState::judge(stack.end, outermost_user.flatten().as_deref());
+        let id = StackId(index(profile.stacks.insert_full(frames.into()).0));
+        NamedStack { id, state, frames: stack.frames.len() as u64, named, unnamed }
+    }
+
+    fn object_name(&self, frame: RawFrame) -> String {
+        match frame {
+            RawFrame::User { object, .. } => self.objects.get(object).name.to_string(),
+            RawFrame::Kernel(address) => self.kernel.object(address),
+            RawFrame::UnknownUser => "[unknown]".into(),
+        }
+    }
+
+    /// What a frame without a name is called.
+    fn stand_in(&self, frame: RawFrame) -> String {
+        match frame {
+            RawFrame::User { object, offset } => {
+                format!("[{}+{:#x}]", self.objects.get(object).name, offset.0)
+            }
+            RawFrame::Kernel(_) | RawFrame::UnknownUser => "[unknown]".into(),
+        }
+    }
+
+    fn report(&self, quality: Quality, header: &mut Header) {
+        header.stacks = quality.stacks();
+        header.names.frames = quality.frames;
+        header.names.named = quality.named;
+        let mut unnamed: Vec<ObjectWithoutSymbols> = quality
+            .unnamed
+            .into_iter()
+            .map(|((object, why), samples)| ObjectWithoutSymbols {
+                object: self.objects.get(object).path.display().to_string(),
+                samples,
+                reason: why.describe(),
+            })
+            .collect();
+        unnamed.sort_by(|a, b| b.samples.cmp(&a.samples).then_with(|| a.object.cmp(&b.object)));
+        header.names.without_symbols = unnamed;
+        header.notes.extend(self.kernel.missing.clone());
+    }
+}
+
+impl NoName {
+    fn describe(&self) -> String {
+        match self {
+            Self::NoSymbols => {
+                "no symbols; build it with debug information (Rust: debug = 1, C: -g) or install its debug package".into()
+            }
+            Self::NotCovered => "its symbols do not cover the code; install its debug package".into(),
+            Self::Unreadable(why) => (*why).to_string(),
+            Self::Malformed(error) => format!("its file cannot be parsed: {error}"),
+        }
+    }
+}
+
+struct NamedStack {
+    id: StackId,
+    state: StackState,
+    frames: u64,
+    named: u64,
+    unnamed: HashSet<(ObjectId, NoName)>,
+}
+
+#[derive(Default)]
+struct Quality {
+    states: HashMap<StackState, u64>,
+    frames: u64,
+    named: u64,
+    unnamed: HashMap<(ObjectId, NoName), u64>,
+}
+
+impl Quality {
+    fn count(&mut self, stack: &NamedStack, samples: u64) {
+        *self.states.entry(stack.state).or_default() += samples;
+        self.frames += stack.frames * samples;
+        self.named += stack.named * samples;
+        for unnamed in &stack.unnamed {
+            *self.unnamed.entry(unnamed.clone()).or_default() += samples;
+        }
+    }
+
+    fn stacks(&self) -> StacksInfo {
+        let mut info = StacksInfo::default();
+        for (&state, &samples) in &self.states {
+            match state {
+                StackState::Whole => info.whole += samples,
+                StackState::Cut(reason) => info.cut.push((reason.describe(), samples)),
+                StackState::NoUserSide => continue,
+            }
+            info.user += samples;
+        }
+        info.cut.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        info
+    }
+}
+
+fn add_frame(profile: &mut Profile, name: String, object: &str, kind: FrameKind) -> FrameId {
+    let function = profile.functions.insert_full(Function { name: name.into(), object: object.into() }).0;
+    FrameId(index(profile.frames.insert_full(Frame { function: FunctionId(index(function)), kind }).0))
+}
+
+/// Indices fit: 2³² distinct entries do not fit into memory.
+fn index(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX)
+}
