@@ -10,5 +10,6 @@ pub mod output;
 pub mod processes;
 pub mod profile;
 pub mod record;
+pub mod say;
 pub mod symbols;
 pub mod types;

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use bpfprof::{cli, record};
+use bpfprof::{cli, record, say::say};
 
 fn main() -> ExitCode {
     let options = match cli::parse(std::env::args_os()) {
@@ -10,7 +10,7 @@ fn main() -> ExitCode {
         Err(usage) => return usage.print(),
     };
     record::run(&options).unwrap_or_else(|error| {
-        eprintln!("bpfprof: {error:#}");
+        say(format_args!("{error:#}"));
         ExitCode::FAILURE
     })
 }

@@ -9,6 +9,8 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
+use crate::say::say;
+
 pub use options::{Options, Output, Place, Target, UsageError, Verbosity};
 
 /// Why there is nothing to run: help was asked for, or the arguments are wrong.
@@ -31,7 +33,7 @@ impl Usage {
                 if error.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS }
             }
             Self::Conflict(error) => {
-                eprintln!("bpfprof: {error}\n\nFor more information, try 'bpfprof --help'.");
+                say(format_args!("{error}\n\nFor more information, try 'bpfprof --help'."));
                 ExitCode::from(2)
             }
         }

@@ -37,7 +37,7 @@ impl CutReason {
             Self::FramePointerLost => "frame pointer lost in code built without them".into(),
             Self::DepthLimit => format!("deeper than {MAX_USER_FRAMES} frames"),
             Self::Unreadable => "stack memory not readable".into(),
-            Self::BadReturnAddress => "return address is none".into(),
+            Self::BadReturnAddress => "no valid return address".into(),
             Self::Compat32 => "32-bit program".into(),
         }
     }

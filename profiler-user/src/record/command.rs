@@ -12,6 +12,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use tokio::io::unix::AsyncFd;
 
 use super::readiness::watch;
+use crate::say::say;
 use crate::types::Tgid;
 
 /// A process that waits before it executes its program.
@@ -131,7 +132,7 @@ impl Running {
             Ok(child) => child,
             Err(error) => {
                 let error = CannotRun { program: self.program, error };
-                eprintln!("bpfprof: {error}");
+                say(&error);
                 return Ok(error.exit_status());
             }
         };

@@ -21,6 +21,7 @@ use tokio::time::{MissedTickBehavior, interval, sleep_until};
 use crate::cli::{Options, Verbosity};
 use crate::kernel::DRAINS_PER_SECOND;
 use crate::output::file::remove_unfinished;
+use crate::say::say;
 use command::{Command, Running};
 use progress::Progress;
 use readiness::watch;
@@ -60,7 +61,7 @@ pub fn run(options: &Options) -> anyhow::Result<ExitCode> {
         let running = match command.map(Command::start).transpose() {
             Ok(running) => running,
             Err(error) => {
-                eprintln!("bpfprof: {error}");
+                say(&error);
                 return Ok(ExitCode::from(error.exit_status()));
             }
         };
@@ -91,7 +92,7 @@ impl Signals {
     async fn abort(&mut self) -> ! {
         self.next().await;
         remove_unfinished();
-        eprintln!("bpfprof: aborted");
+        say("aborted");
         std::process::exit(ABORTED)
     }
 }
@@ -128,7 +129,7 @@ async fn record(
         let symbolized = begun.elapsed();
         let written = report.write(&profile)?;
         if verbose {
-            eprintln!("bpfprof: names took {symbolized:.1?}, outputs {:.1?}", begun.elapsed() - symbolized);
+            say(format_args!("names took {symbolized:.1?}, outputs {:.1?}", begun.elapsed() - symbolized));
         }
         Ok(written)
     });
@@ -140,10 +141,10 @@ async fn record(
         return Ok(if written? { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     };
     if let Err(error) = &written {
-        eprintln!("bpfprof: {error:#}");
+        say(format_args!("{error:#}"));
     }
     if !matches!(stop, Stop::TargetEnded) && !running.has_ended() && options.verbosity > Verbosity::Quiet {
-        eprintln!("bpfprof: sampling is done; waiting for the command to end");
+        say("sampling is done; waiting for the command to end");
     }
     let status = tokio::select! {
         status = running.wait() => status?,

@@ -8,6 +8,7 @@ use crate::cli::{Options, Output, Place, Verbosity};
 use crate::output::file::OutputFile;
 use crate::output::{self, Format, TableOptions, Weight, counted, thousands, write_header, write_table};
 use crate::profile::Profile;
+use crate::say::say;
 
 /// The outputs of a run, prepared before it.
 pub(super) struct Report {
@@ -50,54 +51,58 @@ impl Report {
         self.stdout == Stdout::Folded
     }
 
-    /// Writes everything. Without any sample there is nothing to write, which is said; the answer is false then.
-    pub(super) fn write(self, profile: &Profile) -> anyhow::Result<bool> {
-        if self.verbosity > Verbosity::Quiet || profile.header.samples == 0 {
-            write_header(&profile.header, &mut io::stderr().lock()).context("cannot write to stderr")?;
-        }
+    /// Writes everything, files first. Without any sample there is nothing to write, which is said; the answer is false then.
+    pub(super) fn write(mut self, profile: &Profile) -> anyhow::Result<bool> {
         if profile.header.samples == 0 {
-            eprintln!("bpfprof: {}", no_samples(profile));
+            print_header(profile);
+            say(no_samples(profile));
             return Ok(false);
         }
-        self.write_tables(profile)?;
-        if self.stdout == Stdout::Folded {
-            let mut stdout = io::BufWriter::new(io::stdout().lock());
-            let written = output::write(profile, Format::Folded, self.weight, &mut stdout)
-                .and_then(|()| stdout.flush());
-            match written {
-                // The reader has seen enough; the other outputs are still wanted.
-                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
-                written => written.context("cannot write the folded stacks to stdout")?,
-            }
-        }
-        for (file, format) in self.files {
+        let mut written = Vec::new();
+        for (file, format) in self.files.drain(..) {
             let path = file.path().display().to_string();
             let size = file
                 .fill(|to| output::write(profile, format, self.weight, to))
                 .with_context(|| format!("cannot write {path}"))?;
-            if self.verbosity > Verbosity::Quiet {
-                eprintln!("bpfprof: wrote {path} ({}, {} bytes)", format.describe(), thousands(size));
+            written.push(format!("wrote {path} ({}, {} bytes)", format.describe(), thousands(size)));
+        }
+        self.write_stdout(profile)?;
+        if self.verbosity > Verbosity::Quiet {
+            print_header(profile);
+            if self.stdout != Stdout::Table {
+                let _ = writeln!(io::stderr()).and_then(|()| self.write_table(profile, None, &mut io::stderr().lock()));
             }
+            written.iter().for_each(say);
         }
         Ok(true)
     }
 
-    fn write_tables(&self, profile: &Profile) -> anyhow::Result<()> {
-        let rows =
-            if self.verbosity == Verbosity::Verbose { usize::MAX } else { TableOptions::default().rows };
-        let table = |width, to: &mut dyn io::Write| write_table(profile, TableOptions { rows, width }, to);
-        if self.stdout == Stdout::Table {
-            let width = rustix::termios::tcgetwinsize(io::stdout()).ok().map(|size| usize::from(size.ws_col));
-            table(width.filter(|&width| width > 0), &mut io::stdout().lock())
-                .context("cannot write the table to stdout")?;
-        } else if self.verbosity > Verbosity::Quiet {
-            let mut stderr = io::stderr().lock();
-            writeln!(stderr)
-                .and_then(|()| table(None, &mut stderr))
-                .context("cannot write the table to stderr")?;
+    fn write_stdout(&self, profile: &Profile) -> anyhow::Result<()> {
+        let mut stdout = io::BufWriter::new(io::stdout().lock());
+        let written = match self.stdout {
+            Stdout::Folded => output::write(profile, Format::Folded, self.weight, &mut stdout),
+            Stdout::Table => {
+                let width = rustix::termios::tcgetwinsize(io::stdout()).ok().map(|size| usize::from(size.ws_col));
+                self.write_table(profile, width.filter(|&width| width > 0), &mut stdout)
+            }
+            Stdout::Nothing => Ok(()),
+        };
+        match written.and_then(|()| stdout.flush()) {
+            // The reader has seen enough.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            written => written.context("cannot write to stdout"),
         }
-        Ok(())
     }
+
+    fn write_table(&self, profile: &Profile, width: Option<usize>, to: &mut dyn io::Write) -> io::Result<()> {
+        let rows = if self.verbosity == Verbosity::Verbose { usize::MAX } else { TableOptions::default().rows };
+        write_table(profile, TableOptions { rows, width }, to)
+    }
+}
+
+/// Shows the header. Nobody may be reading stderr.
+fn print_header(profile: &Profile) {
+    let _ = write_header(&profile.header, &mut io::stderr().lock());
 }
 
 /// Says that there is nothing, and why that may be.
