@@ -31,5 +31,5 @@ fn belongs(task: &Task) -> bool {
 
 #[inline(always)]
 fn followed(id: u32) -> bool {
-    FOLLOWED.get_ptr(&id).is_some()
+    FOLLOWED.get_ptr(id).is_some()
 }

@@ -6,6 +6,7 @@
 #![no_std]
 #![no_main]
 #![allow(missing_docs, reason = "the program attributes generate items of their own")]
+#![expect(clippy::needless_pass_by_value, reason = "the program attributes pass contexts by value")]
 
 mod arch;
 mod config;

@@ -207,7 +207,7 @@ unsafe extern "C" fn copy_step(index: u32, copy: *mut c_void) -> i64 {
     // The mask changes nothing, but it is a bound that the verifier sees.
     let index = index as usize & (KERNEL_STACK_WORDS - 1);
     // SAFETY: the index is below the length of the scratch space.
-    let address = unsafe { *scratch.cast::<u64>().add(index) };
+    let address = unsafe { *scratch.cast::<u64>().wrapping_add(index) };
     copy.cursor.push(address);
     0
 }

@@ -25,7 +25,7 @@ pub(crate) fn fork(ctx: &RawTracePointContext) -> i32 {
         ((parent >> 32) as u32, read_u32(child, config!(offsets.tgid)))
     };
     // A new thread of a followed process is followed already.
-    if parent_id != child_id && FOLLOWED.get_ptr(&parent_id).is_some() {
+    if parent_id != child_id && FOLLOWED.get_ptr(parent_id).is_some() {
         follow(child_id);
     }
     0
@@ -38,8 +38,8 @@ pub(crate) fn exec(ctx: &RawTracePointContext) -> i32 {
         let old: u32 = ctx.arg(1);
         // SAFETY: the helper takes nothing.
         let new = unsafe { bpf_get_current_pid_tgid() } as u32;
-        if old != new && FOLLOWED.get_ptr(&old).is_some() {
-            let _ = FOLLOWED.remove(&old);
+        if old != new && FOLLOWED.get_ptr(old).is_some() {
+            let _ = FOLLOWED.remove(old);
             follow(new);
         }
     }
@@ -51,12 +51,12 @@ pub(crate) fn exec(ctx: &RawTracePointContext) -> i32 {
 pub(crate) fn exit(ctx: &RawTracePointContext) -> i32 {
     let task: KernelAddress = ctx.arg(0);
     if by_thread() {
-        let _ = FOLLOWED.remove(&read_u32(task, config!(offsets.pid)));
+        let _ = FOLLOWED.remove(read_u32(task, config!(offsets.pid)));
         return 0;
     }
     let signal = read_u64(task, config!(offsets.signal));
     if read_u32(signal, config!(offsets.signal_live)) == 0 {
-        let _ = FOLLOWED.remove(&read_u32(task, config!(offsets.tgid)));
+        let _ = FOLLOWED.remove(read_u32(task, config!(offsets.tgid)));
     }
     0
 }
@@ -68,7 +68,7 @@ fn by_thread() -> bool {
 
 #[inline(always)]
 fn follow(id: u32) {
-    if FOLLOWED.insert(&id, &1, 0).is_err() {
+    if FOLLOWED.insert(id, 1, 0).is_err() {
         tally::count_not_followed();
     }
 }

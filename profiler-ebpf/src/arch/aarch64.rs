@@ -34,9 +34,13 @@ impl Arch for Aarch64 {
     #[inline(always)]
     fn registers(ctx: *const u8) -> UserRegisters {
         // SAFETY: the context begins with the registers.
-        let (pc, sp) = unsafe { (word::<PC>(ctx), word::<SP>(ctx)) };
+        let pc = unsafe { word::<PC>(ctx) };
         // SAFETY: as above.
-        let (fp, pstate) = unsafe { (word::<FP>(ctx), word::<PSTATE>(ctx)) };
+        let sp = unsafe { word::<SP>(ctx) };
+        // SAFETY: as above.
+        let fp = unsafe { word::<FP>(ctx) };
+        // SAFETY: as above.
+        let pstate = unsafe { word::<PSTATE>(ctx) };
         user_registers(pc, sp, fp, pstate)
     }
 

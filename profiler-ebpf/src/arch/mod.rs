@@ -46,5 +46,5 @@ pub(crate) trait Arch {
 #[inline(always)]
 unsafe fn word<const OFFSET: usize>(base: *const u8) -> u64 {
     // SAFETY: the caller vouches for the whole word.
-    unsafe { base.add(OFFSET).cast::<u64>().read_volatile() }
+    unsafe { base.wrapping_add(OFFSET).cast::<u64>().read_volatile() }
 }

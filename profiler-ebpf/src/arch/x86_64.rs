@@ -31,9 +31,13 @@ impl Arch for X86_64 {
     #[inline(always)]
     fn registers(ctx: *const u8) -> UserRegisters {
         // SAFETY: the context begins with the registers.
-        let (pc, sp) = unsafe { (word::<IP>(ctx), word::<SP>(ctx)) };
+        let pc = unsafe { word::<IP>(ctx) };
         // SAFETY: as above.
-        let (fp, cs) = unsafe { (word::<BP>(ctx), word::<CS>(ctx)) };
+        let sp = unsafe { word::<SP>(ctx) };
+        // SAFETY: as above.
+        let fp = unsafe { word::<BP>(ctx) };
+        // SAFETY: as above.
+        let cs = unsafe { word::<CS>(ctx) };
         user_registers(pc, sp, fp, cs)
     }
 

@@ -114,8 +114,28 @@ impl Accounting {
     /// Sum of the periods of all deliveries.
     #[must_use]
     pub fn delivered(&self) -> u64 {
-        let known = [self.kept, self.not_target, self.idle, self.user_mode_left_out];
-        known.iter().chain(self.lost.iter().map(|(_, amount)| amount)).map(|amount| amount.weight).sum()
+        self.fates().map(|amount| amount.weight).sum()
+    }
+
+    fn delivered_samples(&self) -> u64 {
+        self.fates().map(|amount| amount.samples).sum()
+    }
+
+    fn fates(&self) -> impl Iterator<Item = Amount> {
+        let lost = self.lost.iter().map(|(_, amount)| *amount);
+        [self.kept, self.not_target, self.idle, self.user_mode_left_out].into_iter().chain(lost)
+    }
+
+    /// Share of what the event counted that came without a sample: where programs were not run, or the kernel throttled.
+    ///
+    /// `None` for so few samples that the last, unfinished periods would make up much of it.
+    #[must_use]
+    pub fn undelivered(&self) -> Option<f64> {
+        const FEW: u64 = 100;
+        if self.delivered_samples() < FEW || self.counted == 0 {
+            return None;
+        }
+        Some((1.0 - self.delivered() as f64 / self.counted as f64).max(0.0))
     }
 
     /// All that is known to be lost.

@@ -12,7 +12,6 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use tokio::io::unix::AsyncFd;
 
 use super::readiness::watch;
-use crate::say::say;
 use crate::types::Tgid;
 
 /// A process that waits before it executes its program.
@@ -78,7 +77,7 @@ impl Command {
         let Self { tgid, program, go, spawning } = self;
         let pidfd =
             pidfd(tgid).and_then(watch).map_err(|error| CannotRun { program: program.clone(), error })?;
-        Ok(Running { tgid, program, go: Some(go), spawning: Some(spawning), pidfd })
+        Ok(Running { tgid, program, go: Some(go), state: State::Starting(spawning), pidfd })
     }
 }
 
@@ -87,8 +86,14 @@ pub(super) struct Running {
     tgid: Tgid,
     program: String,
     go: Option<io::PipeWriter>,
-    spawning: Option<JoinHandle<io::Result<Child>>>,
+    state: State,
     pidfd: AsyncFd<OwnedFd>,
+}
+
+enum State {
+    Starting(JoinHandle<io::Result<Child>>),
+    Started(Child),
+    Failed,
 }
 
 impl Running {
@@ -123,19 +128,23 @@ impl Running {
         }
     }
 
+    /// Returns when its program is executed, or could not be.
+    ///
+    /// To be called after [`Self::release`].
+    pub(super) fn executed(&mut self) -> Result<(), CannotRun> {
+        let State::Starting(spawning) = std::mem::replace(&mut self.state, State::Failed) else {
+            return Ok(());
+        };
+        let spawned = spawning.join().unwrap_or_else(|_| Err(io::Error::other("its starter failed")));
+        let child = spawned.map_err(|error| CannotRun { program: self.program.clone(), error })?;
+        self.state = State::Started(child);
+        Ok(())
+    }
+
     /// Its exit status, 128 + signal when it was killed.
     pub(super) async fn wait(mut self) -> anyhow::Result<u8> {
         self.ended().await;
-        let Some(spawning) = self.spawning.take() else { return Ok(0) };
-        let spawned = spawning.join().map_err(|_| anyhow::anyhow!("starting `{}` failed", self.program))?;
-        let mut child = match spawned {
-            Ok(child) => child,
-            Err(error) => {
-                let error = CannotRun { program: self.program, error };
-                say(&error);
-                return Ok(error.exit_status());
-            }
-        };
+        let State::Started(child) = &mut self.state else { return Ok(1) };
         let status = child.wait().with_context(|| format!("cannot get the status of `{}`", self.program))?;
         let code = status.code().or(status.signal().map(|signal| 128 + signal)).unwrap_or(1);
         Ok(u8::try_from(code & 0xff).unwrap_or(1))

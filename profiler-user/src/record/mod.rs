@@ -22,7 +22,7 @@ use crate::cli::{Options, Verbosity};
 use crate::kernel::DRAINS_PER_SECOND;
 use crate::output::file::remove_unfinished;
 use crate::say::say;
-use command::{Command, Running};
+use command::{CannotRun, Command, Running};
 use progress::Progress;
 use readiness::watch;
 use report::Report;
@@ -56,17 +56,19 @@ pub fn run(options: &Options) -> anyhow::Result<ExitCode> {
         .enable_all()
         .build()
         .context("cannot start the event loop")?;
-    runtime.block_on(async {
-        let mut signals = Signals::listen()?;
-        let running = match command.map(Command::start).transpose() {
-            Ok(running) => running,
-            Err(error) => {
-                say(&error);
-                return Ok(ExitCode::from(error.exit_status()));
+    runtime
+        .block_on(async {
+            let mut signals = Signals::listen()?;
+            let running = command.map(Command::start).transpose()?;
+            record(options, session, target.watch, report, running, &mut signals).await
+        })
+        .or_else(|error| match error.downcast_ref::<CannotRun>() {
+            Some(cannot_run) => {
+                say(cannot_run);
+                Ok(ExitCode::from(cannot_run.exit_status()))
             }
-        };
-        record(options, session, target.watch, report, running, &mut signals).await
-    })
+            None => Err(error),
+        })
 }
 
 /// Ctrl-C and SIGTERM.
@@ -115,6 +117,7 @@ async fn record(
     session.start()?;
     if let Some(running) = &mut running {
         running.release();
+        running.executed()?;
     }
     let stop = sample(options, &mut session, targets, running.as_ref(), signals).await?;
     if let (Stop::Signal(signal), Some(running)) = (&stop, &running) {

@@ -70,7 +70,8 @@ impl Report {
         if self.verbosity > Verbosity::Quiet {
             print_header(profile);
             if self.stdout != Stdout::Table {
-                let _ = writeln!(io::stderr()).and_then(|()| self.write_table(profile, None, &mut io::stderr().lock()));
+                let _ = writeln!(io::stderr())
+                    .and_then(|()| self.write_table(profile, None, &mut io::stderr().lock()));
             }
             written.iter().for_each(say);
         }
@@ -82,7 +83,8 @@ impl Report {
         let written = match self.stdout {
             Stdout::Folded => output::write(profile, Format::Folded, self.weight, &mut stdout),
             Stdout::Table => {
-                let width = rustix::termios::tcgetwinsize(io::stdout()).ok().map(|size| usize::from(size.ws_col));
+                let width =
+                    rustix::termios::tcgetwinsize(io::stdout()).ok().map(|size| usize::from(size.ws_col));
                 self.write_table(profile, width.filter(|&width| width > 0), &mut stdout)
             }
             Stdout::Nothing => Ok(()),
@@ -95,7 +97,8 @@ impl Report {
     }
 
     fn write_table(&self, profile: &Profile, width: Option<usize>, to: &mut dyn io::Write) -> io::Result<()> {
-        let rows = if self.verbosity == Verbosity::Verbose { usize::MAX } else { TableOptions::default().rows };
+        let rows =
+            if self.verbosity == Verbosity::Verbose { usize::MAX } else { TableOptions::default().rows };
         write_table(profile, TableOptions { rows, width }, to)
     }
 }

@@ -190,8 +190,6 @@ impl Session {
         let event = &self.event;
         let total = self.recording.total();
         let lost = accounting.lost_total();
-        let undelivered = (accounting.counted > 0)
-            .then(|| (1.0 - accounting.delivered() as f64 / accounting.counted as f64).max(0.0));
         Header {
             version: env!("CARGO_PKG_VERSION").into(),
             target: self.target.clone(),
@@ -214,7 +212,7 @@ impl Session {
                     .iter()
                     .map(|(cause, amount)| (cause.describe().into(), amount.samples, amount.weight))
                     .collect(),
-                undelivered,
+                undelivered: accounting.undelivered(),
                 throttles: accounting.throttles,
                 not_followed: accounting.not_followed,
                 sideband_records: self.sideband.lost(),
