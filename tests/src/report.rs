@@ -1,0 +1,154 @@
+//! The JSON output, as much of it as the tests read. Every field here is part of the contract.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use serde::Deserialize;
+
+use crate::folded::is_function;
+use crate::run::read_output;
+
+/// The whole output.
+#[derive(Debug, Deserialize)]
+pub struct Report {
+    /// Version of the format.
+    pub schema: u32,
+    /// What was recorded, and what limits it.
+    pub header: Header,
+    /// By descending self weight.
+    pub functions: Vec<Function>,
+}
+
+/// What was recorded, and what limits it.
+#[derive(Debug, Deserialize)]
+pub struct Header {
+    /// Version of bpfprof.
+    pub version: String,
+    /// In words.
+    pub target: String,
+    /// The event really used.
+    pub event: Event,
+    /// Time that was sampled.
+    pub seconds: f64,
+    /// CPUs that were sampled.
+    pub cpus: u32,
+    /// In the profile.
+    pub samples: u64,
+    /// In the event's unit.
+    pub weight: u64,
+    /// What is missing.
+    pub lost: Lost,
+    /// How whole the user stacks are.
+    pub stacks: Stacks,
+    /// How many frames have names.
+    pub names: Names,
+    /// What else a reader must know.
+    pub notes: Vec<String>,
+}
+
+/// The event really used.
+#[derive(Debug, Deserialize)]
+pub struct Event {
+    /// In perf's spelling.
+    pub name: String,
+    /// What it counts.
+    pub unit: String,
+    /// In words.
+    pub rate: String,
+    /// Precise level.
+    pub precise: u8,
+    /// Why it stands in for the default.
+    pub fallback: Option<String>,
+}
+
+/// What is missing.
+#[derive(Debug, Deserialize)]
+pub struct Lost {
+    /// Known to be lost.
+    pub samples: u64,
+    /// Their weight.
+    pub weight: u64,
+    /// Share of what the event counted on all CPUs that never came as a sample.
+    pub undelivered: Option<f64>,
+    /// Times the kernel throttled the event.
+    pub throttles: u64,
+    /// Tasks that could not be followed.
+    pub not_followed: u64,
+    /// Records of mappings that are gone.
+    pub sideband_records: u64,
+    /// Samples of idle CPUs.
+    pub idle_left_out: u64,
+    /// Samples in user mode that were not asked for.
+    pub user_mode_left_out: u64,
+}
+
+/// How whole the user stacks are.
+#[derive(Debug, Deserialize)]
+pub struct Stacks {
+    /// Samples with a user stack.
+    pub user: u64,
+    /// Of these, those that reach the thread's first function.
+    pub whole: u64,
+}
+
+/// How many frames have names.
+#[derive(Debug, Deserialize)]
+pub struct Names {
+    /// All.
+    pub frames: u64,
+    /// Those with the name of a function.
+    pub named: u64,
+}
+
+/// One function.
+#[derive(Debug, Deserialize)]
+pub struct Function {
+    /// Its name.
+    pub name: String,
+    /// The file it lies in.
+    pub object: String,
+    /// Samples in it.
+    #[serde(rename = "self")]
+    pub own: Cost,
+    /// Samples in it or in what it calls.
+    pub total: Cost,
+}
+
+/// What a function takes.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub struct Cost {
+    /// Samples.
+    pub samples: u64,
+    /// In the event's unit.
+    pub weight: u64,
+    /// Share of the whole profile; `None` when there is too little to tell.
+    pub share: Option<Share>,
+}
+
+/// A share with its 95 % interval.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub struct Share {
+    /// Estimate.
+    pub value: f64,
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+impl Report {
+    /// Reads an output file.
+    pub fn read(file: &Path) -> Result<Self> {
+        let text = read_output(file)?;
+        serde_json::from_str(&text)
+            .with_context(|| format!("{} is not what the contract says: {text}", file.display()))
+    }
+
+    /// The function of this name, given without its path.
+    pub fn function(&self, name: &str) -> Result<&Function> {
+        self.functions
+            .iter()
+            .find(|function| is_function(&function.name, name))
+            .with_context(|| format!("the report has no {name}"))
+    }
+}

@@ -1,0 +1,19 @@
+//! End-to-end tests of the built bpfprof on the running kernel, as root: `cargo xtask test`.
+
+mod attaching;
+mod breakpoint;
+mod cgroups;
+mod exit_status;
+mod fallback;
+mod following;
+mod hotplug;
+mod leftovers;
+mod narrowing;
+mod output_files;
+mod page_faults;
+mod permission;
+mod shares;
+mod short_lived;
+mod signals;
+mod stdout;
+mod throttle;
