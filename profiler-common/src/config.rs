@@ -24,8 +24,8 @@ pub struct Config {
     pub follow: u32,
     /// Whether samples of idle tasks count.
     pub idle: u32,
-    /// Whether user stacks are walked.
-    pub user_stacks: u32,
+    /// How user stacks are walked: a number of [`walk`].
+    pub walk: u32,
     /// Whether kernel stacks are taken.
     pub kernel_stacks: u32,
     /// Whether samples in user mode are left out.
@@ -36,11 +36,15 @@ pub struct Config {
     pub tables: TableLayout,
     /// Where the kernel keeps what the programs read.
     pub offsets: TaskOffsets,
+    /// As above, for mappings.
+    pub mapping_offsets: MappingOffsets,
+    /// Length of the kernel's virtual object in pages; 0 when there is none.
+    pub vdso_pages: u32,
     /// Always 0: fills the last word.
     pub padding: u32,
 }
 
-const _: () = assert!(size_of::<Config>() == 4 * 8 + 18 * 4);
+const _: () = assert!(size_of::<Config>() == 4 * 8 + 32 * 4);
 
 /// Byte offsets in the kernel's own structures, taken from its BTF.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,6 +62,50 @@ pub struct TaskOffsets {
     pub signal: u32,
     /// `signal_struct.live`
     pub signal_live: u32,
+}
+
+/// Byte offsets in the kernel's own structures that describe mappings, taken from its BTF.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct MappingOffsets {
+    /// `vm_area_struct.vm_start`
+    pub start: u32,
+    /// `vm_area_struct.vm_end`
+    pub end: u32,
+    /// `vm_area_struct.vm_pgoff`
+    pub file_page: u32,
+    /// `vm_area_struct.vm_flags`
+    pub flags: u32,
+    /// `vm_area_struct.vm_file`
+    pub file: u32,
+    /// `file.f_inode`
+    pub inode: u32,
+    /// `inode.i_ino`
+    pub inode_number: u32,
+    /// `inode.i_size`
+    pub inode_size: u32,
+    /// Seconds of the inode's time of modification, which has changed its name often.
+    pub inode_modified: u32,
+    /// `inode.i_sb`
+    pub super_block: u32,
+    /// `super_block.s_dev`
+    pub device: u32,
+    /// `mm_struct.context.vdso`
+    pub vdso: u32,
+    /// `mm_struct.start_code`
+    pub start_code: u32,
+}
+
+/// Values of [`Config::walk`].
+pub mod walk {
+    /// No user stacks.
+    pub const NONE: u32 = 0;
+    /// By frame pointers.
+    pub const FRAME_POINTER: u32 = 1;
+    /// By compiled call-frame information, and by frame pointers where there is none.
+    pub const AUTO: u32 = 2;
+    /// By compiled call-frame information only.
+    pub const TABLES: u32 = 3;
 }
 
 /// Values of [`Config::target`].

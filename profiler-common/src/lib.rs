@@ -5,9 +5,11 @@
 #![no_std]
 
 pub mod config;
-pub mod frame_pointer;
+pub mod frame;
 pub mod hash;
 pub mod limits;
+pub mod mapping;
 pub mod sample;
 pub mod stack;
 pub mod tally;
+pub mod unwind;

@@ -12,6 +12,21 @@ pub const MAX_PROBES: u32 = 32;
 /// Most processes or threads that are followed at the same time.
 pub const MAX_FOLLOWED: u32 = 65_536;
 
+/// Most processes whose mappings are known at the same time.
+pub const MAX_PROCESSES: u32 = 8192;
+
+/// Most files whose objects are known.
+pub const MAX_FILES: u32 = 16_384;
+
+/// Rows in a chunk of unwind rows: 4 MiB.
+pub const CHUNK_ROWS: u32 = 1 << 19;
+
+/// Most chunks of unwind rows.
+pub const MAX_CHUNKS: u32 = 256;
+
+/// Pages of unwind rows, 64 KiB of code each, of all objects.
+pub const MAX_ROW_PAGES: u32 = 1 << 17;
+
 /// Tables a CPU writes in turn: one is filled while the other is drained.
 pub const GENERATIONS: u32 = 2;
 

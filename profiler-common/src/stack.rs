@@ -6,27 +6,38 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum StackEnd {
-    /// The chain ended where the first function of a thread ends it: a zero frame pointer or return address.
-    ChainEnd = 0,
+    /// The call-frame information says that there is no caller: the first function of a thread.
+    Root = 0,
+    /// A zero frame pointer or return address, where the first function of a thread ends the chain.
+    ChainEnd = 1,
     /// The task has no user memory: a kernel thread, or a process that is exiting.
-    NoUserMemory = 1,
+    NoUserMemory = 2,
     /// The user side was not asked for.
-    NotWanted = 2,
+    NotWanted = 3,
     /// The limit of frames was reached; the innermost ones are kept.
-    DepthLimit = 3,
+    DepthLimit = 4,
     /// The frame pointer is misaligned or does not move towards the root: code built without frame pointers.
-    BadFramePointer = 4,
-    /// The memory of a frame could not be read: not resident, or the frame pointer is not one.
-    Unreadable = 5,
+    BadFramePointer = 5,
+    /// The memory of a frame could not be read: not resident, or the frame is not one.
+    Unreadable = 6,
     /// The return address is no user address.
-    BadReturnAddress = 6,
+    BadReturnAddress = 7,
     /// A 32-bit program on a 64-bit kernel; only its innermost frame is kept.
-    Compat32 = 7,
+    Compat32 = 8,
+    /// The code lies in no mapping of a file: made at run time, or mapped a moment ago. No frame pointer led on.
+    NoMapping = 9,
+    /// The object has no unwind table (yet). No frame pointer led on.
+    NoTable = 10,
+    /// The table has no rule for the place. No frame pointer led on.
+    NoRule = 11,
+    /// The kernel gave the walk no place to work in. Not seen in practice.
+    NoScratch = 12,
 }
 
 impl StackEnd {
     /// All reasons, in the order of their numbers.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 13] = [
+        Self::Root,
         Self::ChainEnd,
         Self::NoUserMemory,
         Self::NotWanted,
@@ -35,6 +46,10 @@ impl StackEnd {
         Self::Unreadable,
         Self::BadReturnAddress,
         Self::Compat32,
+        Self::NoMapping,
+        Self::NoTable,
+        Self::NoRule,
+        Self::NoScratch,
     ];
 
     /// The reason with this number; `None` when no reason has it.

@@ -1,6 +1,6 @@
 //! The configuration that userspace writes before loading.
 
-use profiler_common::config::{Config, TaskOffsets};
+use profiler_common::config::{Config, MappingOffsets, TaskOffsets};
 use profiler_common::sample::TableLayout;
 
 /// Overwritten in the object's read-only data by the loader.
@@ -14,12 +14,28 @@ static CONFIG: Config = Config {
     filter_comm: 0,
     follow: 0,
     idle: 0,
-    user_stacks: 0,
+    walk: 0,
     kernel_stacks: 0,
     kernel_mode_only: 0,
     user_frame_limit: 0,
     tables: TableLayout { slots: 0, frames: 0 },
     offsets: TaskOffsets { mm: 0, pid: 0, tgid: 0, self_exec_id: 0, signal: 0, signal_live: 0 },
+    mapping_offsets: MappingOffsets {
+        start: 0,
+        end: 0,
+        file_page: 0,
+        flags: 0,
+        file: 0,
+        inode: 0,
+        inode_number: 0,
+        inode_size: 0,
+        inode_modified: 0,
+        super_block: 0,
+        device: 0,
+        vdso: 0,
+        start_code: 0,
+    },
+    vdso_pages: 0,
     padding: 0,
 };
 

@@ -5,18 +5,22 @@
 
 #![no_std]
 #![no_main]
+#![feature(asm_experimental_arch)]
 #![allow(missing_docs, reason = "the program attributes generate items of their own")]
 #![expect(clippy::needless_pass_by_value, reason = "the program attributes pass contexts by value")]
 
 mod arch;
+mod arithmetic;
 mod config;
 mod filter;
 mod kernel_memory;
+mod mappings;
 mod maps;
 mod sample;
 mod stacks;
 mod tally;
 mod tasks;
+mod unwind;
 
 use aya_ebpf::{
     macros::{perf_event, raw_tracepoint},
@@ -41,7 +45,19 @@ fn task_fork(ctx: RawTracePointContext) -> i32 {
     tasks::fork(&ctx)
 }
 
-/// Keeps a followed thread followed when its exec takes the id of the thread group.
+/// Notes what is mapped already: run once for every mapping of every process (`struct bpf_iter__task_vma`, 5.12).
+#[unsafe(link_section = "iter/task_vma")]
+#[unsafe(no_mangle)]
+extern "C" fn mapped_before(ctx: *const [u64; 3]) -> i32 {
+    // SAFETY: the context has three words: metadata, task and mapping.
+    let [_, task, vma] = unsafe { ctx.read_volatile() };
+    if task != 0 && vma != 0 {
+        mappings::note_existing(task, vma);
+    }
+    0
+}
+
+/// Notes the mappings that a program begins with, and keeps a followed thread followed when its exec takes the id of the thread group.
 #[raw_tracepoint(tracepoint = "sched_process_exec")]
 fn task_exec(ctx: RawTracePointContext) -> i32 {
     tasks::exec(&ctx)

@@ -1,15 +1,21 @@
 //! The maps. Userspace sets the size of all but the scratch space before loading.
 
 use aya_ebpf::{
-    bindings::BPF_F_MMAPABLE,
-    macros::map,
-    maps::{Array, HashMap, PerCpuArray},
+    bindings::{BPF_F_INNER_MAP, BPF_F_MMAPABLE},
+    btf_maps,
+    macros::{btf_map, map},
+    maps::{Array, HashMap, PerCpuArray, RingBuf},
 };
 use profiler_common::{
-    limits::{MAX_FOLLOWED, MAX_KERNEL_FRAMES},
+    limits::{
+        CHUNK_ROWS, MAX_CHUNKS, MAX_FILES, MAX_FOLLOWED, MAX_KERNEL_FRAMES, MAX_PROCESSES, MAX_ROW_PAGES,
+    },
+    mapping::{FileEntry, FileKey, ProcessMappings},
     sample::SampleSlot,
     tally::state,
 };
+
+use crate::unwind::Walk;
 
 /// Sample tables: see `TableLayout`.
 #[map]
@@ -41,3 +47,36 @@ pub(crate) const KERNEL_STACK_WORDS: usize = (MAX_KERNEL_FRAMES as usize).next_p
 /// Place for one kernel stack: too large for the BPF stack.
 #[map]
 pub(crate) static KERNEL_STACK: PerCpuArray<[u64; KERNEL_STACK_WORDS]> = PerCpuArray::with_max_entries(1, 0);
+
+/// Executable mappings, by thread group id.
+#[map]
+pub(crate) static PROCESSES: HashMap<u32, ProcessMappings> = HashMap::with_max_entries(MAX_PROCESSES, 0);
+
+/// A process without mappings, to insert: too large for the BPF stack. Never written.
+#[map]
+pub(crate) static NO_MAPPINGS: PerCpuArray<ProcessMappings> = PerCpuArray::with_max_entries(1, 0);
+
+/// What is known of files. Userspace answers what programs ask for in `FILE_REQUESTS`.
+#[map]
+pub(crate) static FILES: HashMap<FileKey, FileEntry> = HashMap::with_max_entries(MAX_FILES, 0);
+
+/// Files that samples hit and nothing is known of.
+#[map]
+pub(crate) static FILE_REQUESTS: RingBuf = RingBuf::with_byte_size(64 << 10, 0);
+
+/// Index of unwind rows: see `RowPage`. Userspace fills it through memory.
+#[map]
+pub(crate) static ROW_PAGES: Array<u64> = Array::with_max_entries(MAX_ROW_PAGES, BPF_F_MMAPABLE);
+
+/// The walk that is under way on this CPU.
+#[map]
+pub(crate) static WALK: PerCpuArray<Walk> = PerCpuArray::with_max_entries(1, 0);
+
+/// A chunk of unwind rows. Userspace fills it through memory.
+pub(crate) type RowChunk =
+    btf_maps::Array<u64, { CHUNK_ROWS as usize }, { (BPF_F_MMAPABLE | BPF_F_INNER_MAP) as usize }>;
+
+/// Chunks of unwind rows, made as they are needed.
+#[btf_map]
+pub(crate) static ROW_CHUNKS: btf_maps::ArrayOfMaps<RowChunk, { MAX_CHUNKS as usize }> =
+    btf_maps::ArrayOfMaps::new();

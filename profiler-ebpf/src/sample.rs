@@ -35,6 +35,8 @@ pub(crate) struct Task {
     pub tid: u32,
     /// Command name as two words.
     pub comm: [u64; 2],
+    /// Number of program images it has run, low half.
+    pub exec_id: u32,
 }
 
 /// Takes one sample and counts what became of it. The result tells perf to write no record of its own.
@@ -49,13 +51,14 @@ pub(crate) fn sample<A: Arch>(ctx: &PerfEventContext) -> u32 {
 
 #[inline(always)]
 fn take<A: Arch>(ctx: &PerfEventContext, cpu: u32, weight: u64) -> Fate {
-    let task = current_task();
+    let mut task = current_task();
     if task.tid == 0 && config!(idle) == 0 {
         return Fate::Idle;
     }
     if !filter::is_target(&task) {
         return Fate::NotTarget;
     }
+    task.exec_id = kernel_memory::read_u64(task.pointer as u64, config!(offsets.self_exec_id)) as u32;
     let user_mode = A::user_mode(ctx.as_ptr() as *const u8);
     if user_mode && config!(kernel_mode_only) != 0 {
         return Fate::UserModeLeftOut;
@@ -82,7 +85,7 @@ fn current_task() -> Task {
     let mut comm = [0u64; 2];
     // SAFETY: the destination is a local of the given size.
     unsafe { bpf_get_current_comm((&raw mut comm).cast(), 16) };
-    Task { pointer, tgid: (id >> 32) as u32, tid: id as u32, comm }
+    Task { pointer, tgid: (id >> 32) as u32, tid: id as u32, comm, exec_id: 0 }
 }
 
 #[inline(always)]
@@ -128,7 +131,7 @@ fn store(
             slot.weight = weight;
             slot.tgid = task.tgid;
             slot.tid = task.tid;
-            slot.exec_id = exec_id;
+            slot.exec_id = task.exec_id;
             slot.event = event as u16;
             slot.end = stacks.end as u8;
             slot.user_mode = u8::from(user_mode);

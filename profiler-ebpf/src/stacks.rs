@@ -7,11 +7,11 @@ use core::ffi::c_void;
 
 use aya_ebpf::{
     EbpfContext,
-    helpers::generated::{bpf_get_stack, bpf_loop, bpf_probe_read_user, bpf_task_pt_regs},
+    helpers::generated::{bpf_get_stack, bpf_loop, bpf_task_pt_regs},
     programs::PerfEventContext,
 };
 use profiler_common::{
-    frame_pointer::{self, Frame, UserMemory},
+    config::walk,
     hash::WordHash,
     limits::{MAX_KERNEL_FRAMES, MAX_USER_FRAMES},
     stack::StackEnd,
@@ -19,11 +19,12 @@ use profiler_common::{
 };
 
 use crate::{
-    arch::{Arch, UserRegisters},
+    arch::Arch,
     config::config,
     kernel_memory,
     maps::{FRAMES, FRAMES_USED, KERNEL_STACK, KERNEL_STACK_WORDS},
     sample::Task,
+    unwind,
 };
 
 /// The stacks of one sample, in the frame store.
@@ -77,14 +78,15 @@ pub(crate) fn keep(table: u32, stacks: &Stacks) {
 
 /// Where the next frame goes, and the hash of those before.
 #[derive(Clone, Copy)]
-struct Cursor {
+pub(crate) struct Cursor {
     at: u32,
     hash: WordHash,
 }
 
 impl Cursor {
+    /// Writes a frame.
     #[inline(always)]
-    fn push(&mut self, address: u64) {
+    pub(crate) fn push(&mut self, address: u64) {
         if let Some(frame) = FRAMES.get_ptr_mut(self.at) {
             // SAFETY: the store belongs to this CPU, and sample programs do not nest on a CPU.
             unsafe { *frame = address };
@@ -101,7 +103,7 @@ fn user_stack<A: Arch>(
     user_mode: bool,
     cursor: &mut Cursor,
 ) -> StackEnd {
-    if config!(user_stacks) == 0 {
+    if config!(walk) == walk::NONE {
         return StackEnd::NotWanted;
     }
     let registers = if user_mode {
@@ -118,58 +120,11 @@ fn user_stack<A: Arch>(
     if registers.pc == 0 {
         return StackEnd::NoUserMemory;
     }
-    cursor.push(registers.pc);
     if registers.compat {
+        cursor.push(registers.pc);
         return StackEnd::Compat32;
     }
-    walk(registers, cursor)
-}
-
-struct Walk {
-    frame: Frame,
-    cursor: Cursor,
-    end: StackEnd,
-}
-
-#[inline(always)]
-fn walk(registers: UserRegisters, cursor: &mut Cursor) -> StackEnd {
-    let frame = Frame { pc: registers.pc, fp: registers.fp, floor: registers.sp };
-    let mut walk = Walk { frame, cursor: *cursor, end: StackEnd::DepthLimit };
-    let steps = config!(user_frame_limit).saturating_sub(1);
-    // SAFETY: the callback gets the address of `walk`, which outlives the loop.
-    unsafe { bpf_loop(steps, walk_step as *mut c_void, (&raw mut walk).cast(), 0) };
-    *cursor = walk.cursor;
-    walk.end
-}
-
-/// One frame of the walk; 1 ends the loop.
-unsafe extern "C" fn walk_step(_: u32, walk: *mut c_void) -> i64 {
-    // SAFETY: `walk` passes its own local.
-    let walk = unsafe { &mut *walk.cast::<Walk>() };
-    match frame_pointer::caller(walk.frame, config!(address_mask), &CurrentTask) {
-        Ok(caller) => {
-            walk.cursor.push(caller.pc);
-            walk.frame = caller;
-            0
-        }
-        Err(end) => {
-            walk.end = end;
-            1
-        }
-    }
-}
-
-/// Memory of the interrupted task. Pages that are not resident cannot be read: a sample must not sleep.
-struct CurrentTask;
-
-impl UserMemory for CurrentTask {
-    #[inline(always)]
-    fn read_pair(&self, address: u64) -> Option<[u64; 2]> {
-        let mut pair = [0u64; 2];
-        // SAFETY: the destination is a local of the given size; the helper checks the source.
-        let result = unsafe { bpf_probe_read_user((&raw mut pair).cast(), 16, address as *const c_void) };
-        (result == 0).then_some(pair)
-    }
+    unwind::walk::<A>(task, registers, cursor)
 }
 
 struct Copy {

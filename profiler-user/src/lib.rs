@@ -13,3 +13,4 @@ pub mod record;
 pub mod say;
 pub mod symbols;
 pub mod types;
+pub mod unwind;

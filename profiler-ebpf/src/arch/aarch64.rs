@@ -1,11 +1,14 @@
 //! aarch64: `struct user_pt_regs` of `arch/arm64/include/uapi/asm/ptrace.h`, with which the kernel's `struct pt_regs` begins.
 
+use profiler_common::unwind::step::SignalFrame;
+
 use super::{Arch, UserRegisters, word};
 use crate::kernel_memory::{KernelAddress, read_words};
 
 pub(crate) struct Aarch64;
 
 const FP: usize = 29 * 8;
+const LR: usize = 30 * 8;
 const SP: usize = 31 * 8;
 const PC: usize = 32 * 8;
 const PSTATE: usize = 33 * 8;
@@ -18,6 +21,8 @@ const MODE_MASK: u64 = 0xf;
 const MODE32_BIT: u64 = 0x10;
 
 impl Arch for Aarch64 {
+    const SIGNAL_FRAME: SignalFrame = SignalFrame::AARCH64;
+
     #[inline(always)]
     fn sample_period(ctx: *const u8) -> u64 {
         // SAFETY: the context has its period behind the registers.
@@ -40,8 +45,10 @@ impl Arch for Aarch64 {
         // SAFETY: as above.
         let fp = unsafe { word::<FP>(ctx) };
         // SAFETY: as above.
+        let lr = unsafe { word::<LR>(ctx) };
+        // SAFETY: as above.
         let pstate = unsafe { word::<PSTATE>(ctx) };
-        user_registers(pc, sp, fp, pstate)
+        user_registers(pc, sp, fp, lr, pstate)
     }
 
     #[inline(always)]
@@ -49,11 +56,11 @@ impl Arch for Aarch64 {
         const WORDS: usize = (PSTATE - FP) / 8 + 1;
         let words: [u64; WORDS] = read_words(pt_regs, FP as u32);
         let register = |offset: usize| words[(offset - FP) / 8];
-        user_registers(register(PC), register(SP), register(FP), register(PSTATE))
+        user_registers(register(PC), register(SP), register(FP), register(LR), register(PSTATE))
     }
 }
 
 #[inline(always)]
-fn user_registers(pc: u64, sp: u64, fp: u64, pstate: u64) -> UserRegisters {
-    UserRegisters { pc, sp, fp, compat: pstate & MODE32_BIT != 0 }
+fn user_registers(pc: u64, sp: u64, fp: u64, lr: u64, pstate: u64) -> UserRegisters {
+    UserRegisters { pc, sp, fp, lr, compat: pstate & MODE32_BIT != 0 }
 }

@@ -3,6 +3,8 @@
 pub(crate) mod aarch64;
 pub(crate) mod x86_64;
 
+use profiler_common::unwind::step::SignalFrame;
+
 use crate::kernel_memory::KernelAddress;
 
 /// Registers of the interrupted user code that a walk begins with.
@@ -14,6 +16,8 @@ pub(crate) struct UserRegisters {
     pub sp: u64,
     /// Frame pointer.
     pub fp: u64,
+    /// Link register; 0 where there is none.
+    pub lr: u64,
     /// Whether the code is 32-bit.
     pub compat: bool,
 }
@@ -23,6 +27,9 @@ pub(crate) struct UserRegisters {
 /// `ctx` is a `struct bpf_perf_event_data`; its first member is the machine's `bpf_user_pt_regs_t`.
 /// All offsets are constants, since the verifier refuses a context access at a computed one.
 pub(crate) trait Arch {
+    /// Where a signal frame keeps the registers.
+    const SIGNAL_FRAME: SignalFrame;
+
     /// `sample_period` of the context, in units of the event.
     fn sample_period(ctx: *const u8) -> u64;
 

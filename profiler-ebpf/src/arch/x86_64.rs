@@ -1,5 +1,7 @@
 //! x86_64: `struct pt_regs` of `arch/x86/include/asm/ptrace.h`, in both places.
 
+use profiler_common::unwind::step::SignalFrame;
+
 use super::{Arch, UserRegisters, word};
 use crate::kernel_memory::{KernelAddress, read_words};
 
@@ -15,6 +17,8 @@ const SIZE: usize = 21 * 8;
 const USER32_CS: u64 = 0x23;
 
 impl Arch for X86_64 {
+    const SIGNAL_FRAME: SignalFrame = SignalFrame::X86_64;
+
     #[inline(always)]
     fn sample_period(ctx: *const u8) -> u64 {
         // SAFETY: the context has its period behind the registers.
@@ -52,5 +56,5 @@ impl Arch for X86_64 {
 
 #[inline(always)]
 fn user_registers(pc: u64, sp: u64, fp: u64, cs: u64) -> UserRegisters {
-    UserRegisters { pc, sp, fp, compat: cs & 0xffff == USER32_CS }
+    UserRegisters { pc, sp, fp, lr: 0, compat: cs & 0xffff == USER32_CS }
 }

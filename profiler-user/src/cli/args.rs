@@ -98,6 +98,14 @@ pub(super) struct Args {
     #[arg(short, long, value_name = "EVENT", help_heading = "Sampling")]
     pub event: Option<EventSpec>,
 
+    /// How user stacks are walked
+    #[arg(long, value_name = "HOW", value_enum, default_value_t = UnwindArg::Auto, help_heading = "Sampling")]
+    pub unwind: UnwindArg,
+
+    /// Memory that unwind tables may take in the kernel, in MiB
+    #[arg(long, value_name = "MIB", default_value = "256", help_heading = "Sampling")]
+    pub unwind_memory: NonZeroU32,
+
     /// Write to this file; repeatable. The extension says what: .folded, .svg (flame graph), .json (table and header). - is stdout
     /// (folded). [default: the table on a terminal, else folded stacks on stdout]
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
@@ -122,6 +130,19 @@ pub(super) struct Args {
     /// Print more: all functions, sizes and times
     #[arg(short, long, help_heading = "Output")]
     pub verbose: bool,
+}
+
+/// `--unwind`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum UnwindArg {
+    /// By .eh_frame where there is one, by frame pointers where there is none
+    Auto,
+    /// By .eh_frame only
+    Dwarf,
+    /// By frame pointers only
+    Fp,
+    /// Not at all: kernel stacks only
+    None,
 }
 
 /// `--weight`.

@@ -5,8 +5,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::args::{Args, WeightArg};
+use super::args::{Args, UnwindArg, WeightArg};
 use crate::events::{CpuId, EventSpec, Rate, cpus};
+use crate::kernel::Walk;
 use crate::output::{Format, UnknownFormat, Weight};
 use crate::types::{Tgid, Tid};
 
@@ -37,6 +38,10 @@ pub struct Options {
     pub outputs: Vec<Output>,
     /// What the numbers in stacks are.
     pub weight: Weight,
+    /// How user stacks are walked.
+    pub unwind: Walk,
+    /// Bytes that unwind tables may take in the kernel.
+    pub unwind_memory: u64,
     /// Whether inlined functions are frames.
     pub inlines: bool,
     /// How much to say.
@@ -131,6 +136,13 @@ impl Options {
                 WeightArg::Event => Weight::Event,
                 WeightArg::Samples => Weight::Samples,
             },
+            unwind: match args.unwind {
+                UnwindArg::Auto => Walk::Auto,
+                UnwindArg::Dwarf => Walk::Tables,
+                UnwindArg::Fp => Walk::FramePointer,
+                UnwindArg::None => Walk::None,
+            },
+            unwind_memory: u64::from(args.unwind_memory.get()) << 20,
             inlines: !args.no_inlines,
             verbosity: match (args.quiet, args.verbose) {
                 (true, _) => Verbosity::Quiet,

@@ -5,33 +5,61 @@
 use std::fs;
 
 use btfparse::{Error, ErrorKind, Offset, Readable, Result as BtfResult, TypeInformation};
-use profiler_common::config::TaskOffsets;
+use profiler_common::config::{MappingOffsets, TaskOffsets};
 
 use super::KernelError;
 
 /// Where a kernel with BTF shows it (since 5.4).
 const VMLINUX: &str = "/sys/kernel/btf/vmlinux";
 
-/// Reads the offsets that the BPF programs need.
-pub(super) fn task_offsets() -> Result<TaskOffsets, KernelError> {
+/// Offsets that the BPF programs need.
+pub(super) struct Offsets {
+    /// In the structures of tasks.
+    pub task: TaskOffsets,
+    /// In the structures of mappings.
+    pub mapping: MappingOffsets,
+}
+
+/// Reads them from the running kernel.
+pub(super) fn offsets() -> Result<Offsets, KernelError> {
     let btf = fs::read(VMLINUX).map_err(|error| unreadable(error.to_string()))?;
     let types = TypeInformation::new(&Bytes(btf)).map_err(|error| unreadable(format!("{error:?}")))?;
-    let offset = |structure: &str, member: &str| {
-        let missing = || unreadable(format!("no {structure}.{member} in it"));
-        let id = types.id_of(structure).ok_or_else(missing)?;
-        match types.offset_of(id, member) {
-            Ok((_, Offset::ByteOffset(offset))) => Ok(offset),
-            _ => Err(missing()),
-        }
+    let find = |structure: &str, member: &str| match types.offset_of(types.id_of(structure)?, member) {
+        Ok((_, Offset::ByteOffset(offset))) => Some(offset),
+        _ => None,
     };
-    Ok(TaskOffsets {
+    let offset = |structure: &str, member: &str| {
+        find(structure, member).ok_or_else(|| unreadable(format!("no {structure}.{member} in it")))
+    };
+    let task = TaskOffsets {
         mm: offset("task_struct", "mm")?,
         pid: offset("task_struct", "pid")?,
         tgid: offset("task_struct", "tgid")?,
         self_exec_id: offset("task_struct", "self_exec_id")?,
         signal: offset("task_struct", "signal")?,
         signal_live: offset("signal_struct", "live")?,
-    })
+    };
+    // Names since 6.11, since 6.7, and before.
+    let modified = ["i_mtime_sec", "__i_mtime.tv_sec", "i_mtime.tv_sec"];
+    let mapping = MappingOffsets {
+        start: offset("vm_area_struct", "vm_start")?,
+        end: offset("vm_area_struct", "vm_end")?,
+        file_page: offset("vm_area_struct", "vm_pgoff")?,
+        flags: offset("vm_area_struct", "vm_flags")?,
+        file: offset("vm_area_struct", "vm_file")?,
+        inode: offset("file", "f_inode")?,
+        inode_number: offset("inode", "i_ino")?,
+        inode_size: offset("inode", "i_size")?,
+        inode_modified: modified
+            .into_iter()
+            .find_map(|name| find("inode", name))
+            .ok_or_else(|| unreadable("no time of modification in inode".into()))?,
+        super_block: offset("inode", "i_sb")?,
+        device: offset("super_block", "s_dev")?,
+        vdso: offset("mm_struct", "context.vdso")?,
+        start_code: offset("mm_struct", "start_code")?,
+    };
+    Ok(Offsets { task, mapping })
 }
 
 fn unreadable(cause: String) -> KernelError {

@@ -1,11 +1,13 @@
-//! Attaching a loaded BPF program to a perf event, with a cookie.
-//!
-//! aya attaches perf events that it opened itself and gives them no cookie, so the link is made here.
+//! Links that aya does not make: to a perf event opened elsewhere, with a cookie; and an iterator that is run again and again.
 
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::ptr;
 
-use aya_obj::generated::{bpf_attach_type::BPF_PERF_EVENT, bpf_attr, bpf_cmd::BPF_LINK_CREATE};
+use aya_obj::generated::bpf_attach_type::{BPF_PERF_EVENT, BPF_TRACE_ITER};
+use aya_obj::generated::bpf_attr;
+use aya_obj::generated::bpf_cmd::{self, BPF_ITER_CREATE, BPF_LINK_CREATE};
 
 /// A program attached to a perf event. Dropping it detaches, as does the death of the process.
 #[derive(Debug)]
@@ -18,21 +20,51 @@ impl PerfLink {
     ///
     /// Minimum kernel: 5.15 (`BPF_LINK_CREATE` for perf events).
     pub(super) fn create(program: BorrowedFd<'_>, event: impl AsFd, cookie: u64) -> io::Result<Self> {
-        // SAFETY: all fields of the union are plain numbers, for which zero is valid.
-        let mut attr: bpf_attr = unsafe { std::mem::zeroed() };
+        let mut attr = no_attributes();
         attr.link_create.__bindgen_anon_1.prog_fd = program.as_raw_fd().cast_unsigned();
         attr.link_create.__bindgen_anon_2.target_fd = event.as_fd().as_raw_fd().cast_unsigned();
         attr.link_create.attach_type = BPF_PERF_EVENT as u32;
         attr.link_create.__bindgen_anon_3.perf_event.bpf_cookie = cookie;
-        // SAFETY: the attribute outlives the call and its size is given.
-        let fd =
-            unsafe { libc::syscall(libc::SYS_bpf, BPF_LINK_CREATE, &raw const attr, size_of::<bpf_attr>()) };
-        let fd = i32::try_from(fd).unwrap_or(-1);
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the kernel just gave this descriptor to us alone.
-        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-        Ok(Self { _fd: fd })
+        Ok(Self { _fd: bpf(BPF_LINK_CREATE, &attr)? })
     }
+}
+
+/// A program that runs for every mapping of every process, as often as wanted.
+#[derive(Debug)]
+pub(super) struct MappingIterator {
+    link: OwnedFd,
+}
+
+impl MappingIterator {
+    /// Binds an iterator program. Minimum kernel: 5.12 (`task_vma`).
+    pub(super) fn create(program: BorrowedFd<'_>) -> io::Result<Self> {
+        let mut attr = no_attributes();
+        attr.link_create.__bindgen_anon_1.prog_fd = program.as_raw_fd().cast_unsigned();
+        attr.link_create.attach_type = BPF_TRACE_ITER as u32;
+        Ok(Self { link: bpf(BPF_LINK_CREATE, &attr)? })
+    }
+
+    /// A file whose reading runs the program.
+    pub(super) fn iterate(&self) -> io::Result<File> {
+        let mut attr = no_attributes();
+        attr.iter_create.link_fd = self.link.as_raw_fd().cast_unsigned();
+        bpf(BPF_ITER_CREATE, &attr).map(File::from)
+    }
+}
+
+fn no_attributes() -> bpf_attr {
+    // SAFETY: all fields of the union are plain numbers, for which zero is valid.
+    unsafe { std::mem::zeroed() }
+}
+
+/// A `bpf(2)` command that gives a descriptor.
+fn bpf(command: bpf_cmd, attr: &bpf_attr) -> io::Result<OwnedFd> {
+    // SAFETY: the attribute outlives the call and its size is given.
+    let fd = unsafe { libc::syscall(libc::SYS_bpf, command, ptr::from_ref(attr), size_of::<bpf_attr>()) };
+    let fd = i32::try_from(fd).unwrap_or(-1);
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel just gave this descriptor to us alone.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }

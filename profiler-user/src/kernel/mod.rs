@@ -9,9 +9,12 @@ mod programs;
 mod sampler;
 mod sideband;
 mod tables;
+mod unwind_tables;
+mod words;
 
 pub use error::KernelError;
-pub use programs::{Filter, Target};
+pub use programs::{Filter, Target, Walk};
 pub use sampler::{Accounting, Amount, DRAINS_PER_SECOND, Lost, Sampler, SamplerOptions};
 pub use sideband::{BuildId, Mapped, MappedFile, Sideband, SidebandRecord};
 pub use tables::RawSample;
+pub use unwind_tables::Placed;

@@ -1,15 +1,18 @@
 //! The BPF object: configured, loaded, and the followed tasks in its map.
 
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use aya::maps::{HashMap, Map, MapData, MapError};
-use aya::programs::{PerfEvent, ProgramError, RawTracePoint};
-use aya::{Ebpf, EbpfError, EbpfLoader};
-use profiler_common::config::{Config, target};
+use aya::maps::{Array, ArrayOfMaps, HashMap, Map, MapData, MapError, RingBuf};
+use aya::programs::{Iter, PerfEvent, ProgramError, RawTracePoint};
+use aya::{Btf, Ebpf, EbpfError, EbpfLoader};
+use profiler_common::config::{Config, target, walk};
 use profiler_common::limits::{COMM_LEN, GENERATIONS, MAX_FOLLOWED, MAX_USER_FRAMES};
+use profiler_common::mapping::{FileEntry, FileKey, ProcessMappings};
 use profiler_common::sample::TableLayout;
 use profiler_common::tally;
 
+use super::link::MappingIterator;
 use super::{KernelError, btf};
 use crate::types::{Tgid, Tid};
 
@@ -44,6 +47,19 @@ pub enum Target {
     },
 }
 
+/// How user stacks are walked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Walk {
+    /// Not at all.
+    None,
+    /// By frame pointers.
+    FramePointer,
+    /// By unwind tables, and by frame pointers where there are none.
+    Auto,
+    /// By unwind tables only.
+    Tables,
+}
+
 /// What of the targets is sampled.
 #[derive(Clone, Debug)]
 pub struct Filter {
@@ -53,17 +69,20 @@ pub struct Filter {
     pub comm: Option<String>,
     /// Whether idle CPUs count.
     pub idle: bool,
-    /// Whether user stacks are walked.
-    pub user_stacks: bool,
+    /// How user stacks are walked.
+    pub walk: Walk,
     /// Whether kernel stacks are taken.
     pub kernel_stacks: bool,
     /// Whether only samples that hit the kernel count.
     pub kernel_mode_only: bool,
+    /// Length of the kernel's virtual object in pages of 4 KiB; 0 when there is none.
+    pub vdso_pages: u32,
 }
 
 /// The loaded object. Dropping it unloads everything.
 pub(super) struct Programs {
     ebpf: Ebpf,
+    existing_mappings: Option<MappingIterator>,
 }
 
 impl Programs {
@@ -86,11 +105,69 @@ impl Programs {
             .map_err(|error| object_refused(&error))?;
         let sample: &mut PerfEvent = program(&mut ebpf, SAMPLE_PROGRAM)?;
         sample.load().map_err(|error| refused(&error))?;
-        let mut programs = Self { ebpf };
-        if let Target::Processes(_) | Target::Threads(_) = target {
-            programs.follow(target)?;
+        let mut programs = Self { ebpf, existing_mappings: None };
+        programs.follow(target)?;
+        if filter.walk != Walk::None {
+            programs.note_mappings()?;
         }
         Ok(programs)
+    }
+
+    /// Notes the mappings that processes have already: to be called when targets were added.
+    pub(super) fn note_existing_mappings(&mut self) -> Result<(), KernelError> {
+        let Some(link) = &self.existing_mappings else { return Ok(()) };
+        let mut iteration = link.iterate().map_err(KernelError::system("iterating over mappings"))?;
+        // Reading is what runs the program; it writes nothing.
+        io::copy(&mut iteration, &mut io::sink())
+            .map(drop)
+            .map_err(KernelError::system("iterating over mappings"))
+    }
+
+    /// Makes the kernel side look the mappings of a process up again: one of them was replaced.
+    pub(super) fn forget_mappings(&mut self, tgid: Tgid) -> Result<(), KernelError> {
+        let map = self.ebpf.map_mut("PROCESSES").ok_or(KernelError::Object("PROCESSES"))?;
+        let mut processes: HashMap<&mut MapData, u32, Mappings> =
+            HashMap::try_from(map).map_err(|_| KernelError::Object("PROCESSES"))?;
+        // It may be unknown or gone.
+        let _ = processes.remove(&tgid.0);
+        Ok(())
+    }
+
+    /// Puts a chunk of unwind rows in its place.
+    pub(super) fn set_row_chunk(
+        &mut self,
+        number: u32,
+        chunk: &Array<MapData, u64>,
+    ) -> Result<(), KernelError> {
+        let map = self.ebpf.map_mut("ROW_CHUNKS").ok_or(KernelError::Object("ROW_CHUNKS"))?;
+        let mut chunks: ArrayOfMaps<&mut MapData, Array<MapData, u64>> =
+            ArrayOfMaps::try_from(map).map_err(|_| KernelError::Object("ROW_CHUNKS"))?;
+        chunks.set(number, chunk, 0).map_err(|error| map_refused(&error))
+    }
+
+    /// Says what is known of a file.
+    pub(super) fn set_file(&mut self, file: FileKey, entry: FileEntry) -> Result<(), KernelError> {
+        let map = self.ebpf.map_mut("FILES").ok_or(KernelError::Object("FILES"))?;
+        let mut files: HashMap<&mut MapData, u64, Entry> =
+            HashMap::try_from(map).map_err(|_| KernelError::Object("FILES"))?;
+        files.insert(file.0, Entry(entry), 0).map_err(|error| map_refused(&error))
+    }
+
+    /// Takes the ring in which programs ask for files.
+    pub(super) fn take_file_requests(&mut self) -> Result<RingBuf<MapData>, KernelError> {
+        let map = self.ebpf.take_map("FILE_REQUESTS").ok_or(KernelError::Object("FILE_REQUESTS"))?;
+        RingBuf::try_from(map).map_err(|_| KernelError::Object("FILE_REQUESTS"))
+    }
+
+    fn note_mappings(&mut self) -> Result<(), KernelError> {
+        let btf = Btf::from_sys_fs().map_err(|error| KernelError::Load { cause: error_chain(&error) })?;
+        let existing: &mut Iter = program(&mut self.ebpf, "mapped_before")?;
+        existing.load("task_vma", &btf).map_err(|error| refused(&error))?;
+        let fd = existing.fd().map_err(|error| refused(&error))?;
+        let link = MappingIterator::create(fd.as_fd())
+            .map_err(KernelError::system("creating an iterator over mappings"))?;
+        self.existing_mappings = Some(link);
+        self.note_existing_mappings()
     }
 
     /// The program that takes samples.
@@ -140,6 +217,22 @@ impl Programs {
     }
 }
 
+/// The mappings of a process, as aya wants to see them.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+struct Mappings(ProcessMappings);
+
+// SAFETY: `ProcessMappings` is `repr(C)` and consists of integers without padding between them.
+unsafe impl aya::Pod for Mappings {}
+
+/// An entry of the map of files, as aya wants to see it.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+struct Entry(FileEntry);
+
+// SAFETY: `FileEntry` is `repr(C)` and consists of four equal integers.
+unsafe impl aya::Pod for Entry {}
+
 /// The configuration as aya wants to see it.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
@@ -155,6 +248,7 @@ fn configuration(target: &Target, filter: &Filter, tables: TableLayout) -> Resul
         Target::Threads(_) => (target::THREADS, 0, 0),
         Target::Cgroup { id, level } => (target::CGROUP, *id, *level),
     };
+    let offsets = btf::offsets()?;
     Ok(Config {
         cgroup_id,
         address_mask: ADDRESS_MASK,
@@ -164,12 +258,19 @@ fn configuration(target: &Target, filter: &Filter, tables: TableLayout) -> Resul
         filter_comm: filter.comm.is_some().into(),
         follow: filter.follow.into(),
         idle: filter.idle.into(),
-        user_stacks: filter.user_stacks.into(),
+        walk: match filter.walk {
+            Walk::None => walk::NONE,
+            Walk::FramePointer => walk::FRAME_POINTER,
+            Walk::Auto => walk::AUTO,
+            Walk::Tables => walk::TABLES,
+        },
         kernel_stacks: filter.kernel_stacks.into(),
         kernel_mode_only: filter.kernel_mode_only.into(),
         user_frame_limit: MAX_USER_FRAMES,
         tables,
-        offsets: btf::task_offsets()?,
+        offsets: offsets.task,
+        mapping_offsets: offsets.mapping,
+        vdso_pages: filter.vdso_pages,
         padding: 0,
     })
 }
@@ -209,6 +310,10 @@ fn refused(error: &ProgramError) -> KernelError {
 
 /// Lines of the verifier's log that are shown.
 const VERIFIER_LINES: usize = 12;
+
+fn map_refused(error: &MapError) -> KernelError {
+    KernelError::Load { cause: error_chain(error) }
+}
 
 fn map_full(error: &MapError) -> KernelError {
     KernelError::Load {

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use aya::maps::{MapData, RingBuf};
 use profiler_common::limits::{MAX_KERNEL_FRAMES, MAX_USER_FRAMES};
+use profiler_common::mapping::{FileKey, FileRequest};
 use profiler_common::sample::TableLayout;
 use profiler_common::tally::Fate;
 
@@ -10,7 +12,11 @@ use super::KernelError;
 use super::link::PerfLink;
 use super::programs::{Filter, Programs, Target};
 use super::tables::{RawSample, Tables};
+use super::unwind_tables::{Placed, UnwindTables};
 use crate::events::{Counted, CpuId, EventSpec, HostFacts, Precise, Rate, Refusal, SamplingEvent, cpus};
+use crate::processes::ObjectId;
+use crate::types::Tgid;
+use crate::unwind::Table;
 
 /// How often the tables are drained, in times a second. The size of the tables follows from it.
 pub const DRAINS_PER_SECOND: u32 = 5;
@@ -30,6 +36,8 @@ pub struct SamplerOptions {
     pub filter: Filter,
     /// The CPUs asked for; `None` for all.
     pub cpus: Option<BTreeSet<CpuId>>,
+    /// Bytes that unwind tables may take in the kernel.
+    pub unwind_memory: u64,
     /// What the host allows, for explaining a refusal.
     pub host: HostFacts,
 }
@@ -39,6 +47,8 @@ pub struct Sampler {
     options: SamplerOptions,
     armed: BTreeMap<CpuId, Armed>,
     tables: Tables,
+    unwind_tables: UnwindTables,
+    file_requests: RingBuf<MapData>,
     programs: Programs,
     running: bool,
     retired: Retired,
@@ -155,12 +165,16 @@ impl Sampler {
     pub fn load(options: SamplerOptions) -> Result<Self, KernelError> {
         let cpu_limit = cpus::possible()?.last().map_or(1, |cpu| cpu.0 + 1);
         let layout = table_layout(options.rate, cpu_limit);
-        let programs = Programs::load(&options.target, &options.filter, layout, cpu_limit)?;
+        let mut programs = Programs::load(&options.target, &options.filter, layout, cpu_limit)?;
         let tables = Tables::map(&programs, layout, cpu_limit)?;
+        let unwind_tables = UnwindTables::new(&programs, options.unwind_memory)?;
+        let file_requests = programs.take_file_requests()?;
         let mut sampler = Self {
             options,
             armed: BTreeMap::new(),
             tables,
+            unwind_tables,
+            file_requests,
             programs,
             running: false,
             retired: Retired::default(),
@@ -174,7 +188,47 @@ impl Sampler {
 
     /// Adds targets: processes that existed when the following of children was armed.
     pub fn add_followed(&mut self, ids: impl IntoIterator<Item = u32>) -> Result<(), KernelError> {
-        self.programs.add_followed(ids)
+        self.programs.add_followed(ids)?;
+        self.programs.note_existing_mappings()
+    }
+
+    /// Makes the kernel side look the mappings of a process up again: one of them was replaced.
+    pub fn forget_mappings(&mut self, tgid: Tgid) -> Result<(), KernelError> {
+        self.programs.forget_mappings(tgid)
+    }
+
+    /// Files that samples hit and nothing is known of. The kernel asks once for each.
+    pub fn file_requests(&mut self) -> Vec<FileRequest> {
+        let mut requests = Vec::new();
+        while let Some(bytes) = self.file_requests.next() {
+            let word = |at: usize| {
+                bytes.get(at..at + 8).and_then(|bytes| bytes.try_into().ok()).map(u64::from_ne_bytes)
+            };
+            if let (Some(file), Some(address), Some(tgid)) = (word(0), word(8), word(16)) {
+                requests.push(FileRequest { file: FileKey(file), address, tgid: tgid as u32, padding: 0 });
+            }
+        }
+        requests
+    }
+
+    /// Makes the object of a file known: its frames are recognised in every process.
+    pub fn announce(&mut self, file: FileKey, object: ObjectId) -> Result<(), KernelError> {
+        UnwindTables::announce(&mut self.programs, file, object)
+    }
+
+    /// Gives the kernel side the unwind table of an object.
+    pub fn place_table(
+        &mut self,
+        file: FileKey,
+        object: ObjectId,
+        table: &Table,
+    ) -> Result<Placed, KernelError> {
+        self.unwind_tables.place(&mut self.programs, file, object, table)
+    }
+
+    /// Bytes that unwind tables take in the kernel.
+    pub fn unwind_bytes(&self) -> u64 {
+        self.unwind_tables.bytes()
     }
 
     /// Starts sampling.

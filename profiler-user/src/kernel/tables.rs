@@ -3,19 +3,17 @@
 //! A map system call would silence sampling on its CPU for as long as it runs (`bpf_prog_active`), and nobody would count
 //! what is missing. So the tables are read and emptied as plain memory.
 
-use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use memmap2::{MmapOptions, MmapRaw};
+use profiler_common::frame::UserFrame;
 use profiler_common::sample::{SampleSlot, TableLayout};
 use profiler_common::stack::StackEnd;
 use profiler_common::tally::{self, Fate, state};
 
+use super::words::Words;
 use super::{KernelError, programs::Programs};
-use crate::types::{KernelAddress, MonotonicTime, Tgid, Tid, UserAddress};
+use crate::types::{KernelAddress, MonotonicTime, Tgid, Tid};
 
 /// Samples of one task with one stack, as they left the kernel.
 #[derive(Debug)]
@@ -38,8 +36,8 @@ pub struct RawSample<'a> {
     pub end: StackEnd,
     /// Whether user code was interrupted; otherwise the user frames are the way into the kernel.
     pub user_mode: bool,
-    /// User frames, innermost first.
-    pub user: &'a [UserAddress],
+    /// User frames, innermost first; callers by the last byte of their call.
+    pub user: &'a [UserFrame],
     /// Kernel frames, innermost first.
     pub kernel: &'a [KernelAddress],
 }
@@ -115,6 +113,12 @@ impl Tables {
         (0..self.cpus).map(|cpu| self.tally.load(tally::not_followed_index(cpu) as usize)).sum()
     }
 
+    fn slot(&self, at: usize) -> SampleSlot {
+        let words: [u64; SLOT_WORDS] = std::array::from_fn(|word| self.slots.load(at + word));
+        // SAFETY: both have the same size, and every bit pattern is a valid slot.
+        unsafe { std::mem::transmute::<[u64; SLOT_WORDS], SampleSlot>(words) }
+    }
+
     /// Stacks without any frame use no frames, so an empty frame store alone does not tell.
     fn is_untouched(&self, table: u32) -> bool {
         let first = self.layout.first_slot(table) as usize;
@@ -122,11 +126,11 @@ impl Tables {
     }
 
     fn deliver(&self, at: usize, each: &mut impl FnMut(&RawSample<'_>)) {
-        let slot = self.slots.slot(at);
+        let slot = self.slot(at);
         let (user_frames, kernel_frames) = (usize::from(slot.user_frames), usize::from(slot.kernel_frames));
         let first = slot.frames_at as usize;
-        let user: Vec<UserAddress> =
-            (first..first + user_frames).map(|at| UserAddress(self.frames.load(at))).collect();
+        let user: Vec<UserFrame> =
+            (first..first + user_frames).map(|at| UserFrame::decode(self.frames.load(at))).collect();
         let kernel: Vec<KernelAddress> = (first + user_frames..first + user_frames + kernel_frames)
             .map(|at| KernelAddress(self.frames.load(at)))
             .collect();
@@ -148,41 +152,6 @@ impl Tables {
 }
 
 const SLOT_WORDS: usize = size_of::<SampleSlot>() / 8;
-
-/// A BPF array in this process's memory, as words that the kernel may change.
-struct Words {
-    memory: MmapRaw,
-    len: usize,
-}
-
-impl Words {
-    fn map(fd: BorrowedFd<'_>, len: usize) -> io::Result<Self> {
-        let memory = MmapOptions::new().len(len * 8).map_raw(fd.as_raw_fd())?;
-        Ok(Self { memory, len })
-    }
-
-    fn load(&self, at: usize) -> u64 {
-        self.word(at).load(Ordering::Relaxed)
-    }
-
-    fn store(&self, at: usize, value: u64) {
-        self.word(at).store(value, Ordering::Relaxed);
-    }
-
-    fn word(&self, at: usize) -> &AtomicU64 {
-        assert!(at < self.len, "word {at} of a map of {}", self.len);
-        // SAFETY: the index was checked, so the word lies in the mapping.
-        let word = unsafe { self.memory.as_mut_ptr().cast::<u64>().add(at) };
-        // SAFETY: the mapping is writable, aligned to a page and lives as long as `self`; the kernel writes whole words.
-        unsafe { AtomicU64::from_ptr(word) }
-    }
-
-    fn slot(&self, at: usize) -> SampleSlot {
-        let words: [u64; SLOT_WORDS] = std::array::from_fn(|word| self.load(at + word));
-        // SAFETY: both have the same size, and every bit pattern is a valid slot.
-        unsafe { std::mem::transmute::<[u64; SLOT_WORDS], SampleSlot>(words) }
-    }
-}
 
 /// Returns when every BPF program that was running at the call has ended.
 ///

@@ -141,6 +141,22 @@ impl History {
         Some(image.since.max(image.mappings.last_change_until(time)))
     }
 
+    /// Whether this process maps the object at that time. True for a process that is not known: nothing speaks against it.
+    #[must_use]
+    pub fn maps(&self, tgid: Tgid, object: ObjectId, time: MonotonicTime) -> bool {
+        let Some(image) = self.processes.get(&tgid).and_then(|process| process.image_at(time)) else {
+            return true;
+        };
+        image.mappings.all_at(time).any(|mapping| mapping.object == Some(object))
+    }
+
+    /// Whether a mapping takes the place of one that is known.
+    #[must_use]
+    pub fn replaces(&self, tgid: Tgid, mapped: &Mapped) -> bool {
+        let image = self.processes.get(&tgid).and_then(|process| process.images.last());
+        image.is_some_and(|image| image.mappings.covered_by(mapped).next().is_some())
+    }
+
     /// Whether this process is known.
     #[must_use]
     pub fn knows(&self, tgid: Tgid) -> bool {
@@ -199,13 +215,7 @@ impl Mappings {
     fn insert(&mut self, time: MonotonicTime, mapped: &Mapped, object: Option<ObjectId>) {
         let start = mapped.start.0;
         let end = start.saturating_add(mapped.len);
-        let covered: Vec<u64> = self
-            .current
-            .range(..end)
-            .rev()
-            .take_while(|(_, mapping)| mapping.end > start)
-            .map(|(&first, _)| first)
-            .collect();
+        let covered: Vec<u64> = self.covered_by(mapped).collect();
         for first in covered {
             let Some(old) = self.current.remove(&first) else { continue };
             if old.start < start {
@@ -219,6 +229,18 @@ impl Mappings {
         }
         self.current
             .insert(start, Mapping { start, end, file_offset: mapped.file_offset.0, object, since: time });
+    }
+
+    /// First addresses of the current mappings that share an address with this one.
+    fn covered_by(&self, mapped: &Mapped) -> impl Iterator<Item = u64> {
+        let start = mapped.start.0;
+        let below_end = self.current.range(..start.saturating_add(mapped.len)).rev();
+        below_end.take_while(move |(_, mapping)| mapping.end > start).map(|(&first, _)| first)
+    }
+
+    fn all_at(&self, time: MonotonicTime) -> impl Iterator<Item = &Mapping> {
+        let past = self.past.iter().filter(move |(until, _)| time < *until).map(|(_, mapping)| mapping);
+        self.current.values().chain(past).filter(move |mapping| mapping.since <= time)
     }
 
     fn find(&self, address: u64, time: MonotonicTime) -> Option<&Mapping> {

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use object::Object as _;
 use object::read::ReadCache;
+use profiler_common::mapping::FileKey;
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 
 use crate::kernel::{BuildId, Mapped, MappedFile};
@@ -20,6 +21,20 @@ use crate::types::Tgid;
 /// Number of an object in [`Objects`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectId(u32);
+
+impl ObjectId {
+    /// The number, as the kernel side carries it in frames.
+    #[must_use]
+    pub fn number(self) -> u32 {
+        self.0
+    }
+
+    /// The object that the kernel side calls by this number, which it was given by [`Self::number`].
+    #[must_use]
+    pub fn from_number(number: u32) -> Self {
+        Self(number)
+    }
+}
 
 /// A file with code, or code that the kernel provides.
 #[derive(Clone, Debug)]
@@ -84,6 +99,23 @@ impl Objects {
     #[must_use]
     pub fn get(&self, id: ObjectId) -> &Object {
         &self.objects[id.0 as usize]
+    }
+
+    /// The key by which the kernel side knows the file of an object; `None` for one that is not open.
+    #[must_use]
+    pub fn file_key(&self, id: ObjectId) -> Option<FileKey> {
+        match &self.get(id).backing {
+            BackingFile::Open(file) => {
+                let metadata = file.metadata().ok()?;
+                let (major, minor) = (rustix::fs::major(metadata.dev()), rustix::fs::minor(metadata.dev()));
+                // The kernel's own encoding of a device number (`MKDEV` of include/linux/kdev_t.h).
+                let device = u64::from(major) << 20 | u64::from(minor);
+                let modified = metadata.mtime().cast_unsigned();
+                Some(FileKey::new(device, metadata.ino(), metadata.size(), modified))
+            }
+            BackingFile::Vdso => Some(FileKey::VDSO),
+            BackingFile::Unreadable(_) => None,
+        }
     }
 
     /// All objects with their numbers.

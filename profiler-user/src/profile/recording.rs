@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use indexmap::IndexSet;
+use profiler_common::frame::UserFrame;
 use profiler_common::stack::StackEnd;
 
 use super::model::Task;
@@ -106,11 +107,21 @@ fn normalise(sample: &RawSample<'_>, history: &History) -> Box<[RawFrame]> {
     let kernel = sample.kernel.iter().enumerate().map(|(depth, address)| {
         RawFrame::Kernel(KernelAddress(address.0.saturating_sub((depth > 0).into())))
     });
-    let user = sample.user.iter().enumerate().map(|(depth, address)| {
-        let address = UserAddress(address.0.saturating_sub((depth > 0).into()));
-        match history.locate(sample.tgid, address, sample.first) {
-            Location::Object { object, offset } => RawFrame::User { object, offset },
-            Location::Unknown => RawFrame::UnknownUser,
+    let user = sample.user.iter().map(|frame| match *frame {
+        UserFrame::Object { object, offset } => {
+            let object = ObjectId::from_number(object);
+            // The kernel side may not know yet that the object was replaced by another at its address.
+            if history.maps(sample.tgid, object, sample.first) {
+                RawFrame::User { object, offset: FileOffset(offset) }
+            } else {
+                RawFrame::UnknownUser
+            }
+        }
+        UserFrame::Address(address) => {
+            match history.locate(sample.tgid, UserAddress(address), sample.first) {
+                Location::Object { object, offset } => RawFrame::User { object, offset },
+                Location::Unknown => RawFrame::UnknownUser,
+            }
         }
     });
     kernel.chain(user).collect()

@@ -27,6 +27,12 @@ pub enum CutReason {
     BadReturnAddress,
     /// A 32-bit program.
     Compat32,
+    /// Code that belongs to no file, or to one mapped a moment ago.
+    NoMapping,
+    /// An object without unwind table.
+    NoTable,
+    /// Code that its object's call-frame information does not describe.
+    NoRule,
 }
 
 impl CutReason {
@@ -39,6 +45,9 @@ impl CutReason {
             Self::Unreadable => "stack memory not readable".into(),
             Self::BadReturnAddress => "no valid return address".into(),
             Self::Compat32 => "32-bit program".into(),
+            Self::NoMapping => "in code of no known file".into(),
+            Self::NoTable => "in an object without unwind table (yet)".into(),
+            Self::NoRule => "in code without call-frame information".into(),
         }
     }
 }
@@ -52,12 +61,17 @@ impl StackState {
     pub fn judge(end: StackEnd, outermost: Option<&str>) -> Self {
         match end {
             StackEnd::NoUserMemory | StackEnd::NotWanted => Self::NoUserSide,
+            StackEnd::Root => Self::Whole,
             _ if outermost.is_some_and(is_thread_root) => Self::Whole,
             StackEnd::ChainEnd | StackEnd::BadFramePointer => Self::Cut(CutReason::FramePointerLost),
             StackEnd::DepthLimit => Self::Cut(CutReason::DepthLimit),
             StackEnd::Unreadable => Self::Cut(CutReason::Unreadable),
             StackEnd::BadReturnAddress => Self::Cut(CutReason::BadReturnAddress),
             StackEnd::Compat32 => Self::Cut(CutReason::Compat32),
+            StackEnd::NoMapping => Self::Cut(CutReason::NoMapping),
+            StackEnd::NoTable => Self::Cut(CutReason::NoTable),
+            StackEnd::NoRule => Self::Cut(CutReason::NoRule),
+            StackEnd::NoScratch => Self::Cut(CutReason::Unreadable),
         }
     }
 }

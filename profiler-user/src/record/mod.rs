@@ -9,6 +9,7 @@ mod readiness;
 mod report;
 mod session;
 mod target;
+mod unwinding;
 
 use std::os::fd::AsFd;
 use std::process::ExitCode;
@@ -123,6 +124,9 @@ async fn record(
     if let (Stop::Signal(signal), Some(running)) = (&stop, &running) {
         running.pass_on(*signal);
     }
+    if options.verbosity == Verbosity::Verbose {
+        say(session.unwinding_figures());
+    }
     let recorded = session.finish()?;
     let verbose = options.verbosity == Verbosity::Verbose;
     let symbols = crate::symbols::SymbolOptions { inlines: options.inlines };
@@ -179,6 +183,7 @@ async fn sample(
             () = sleep_until(deadline) => return Ok(Stop::Duration),
             signal = signals.next() => return Ok(Stop::Signal(signal)),
             () = target_ended(&mut targets, running) => return Ok(Stop::TargetEnded),
+            placed = session.place_table() => placed?,
             _ = drain.tick() => {
                 session.drain()?;
                 progress.show(session.status());
@@ -187,7 +192,7 @@ async fn sample(
                 }
             }
             ready = readiness.readable() => {
-                session.open_new_objects();
+                session.open_new_objects()?;
                 ready.context("cannot watch the side-band records")?.clear_ready();
                 tokio::time::sleep(LOOK_PAUSE).await;
             }

@@ -4,14 +4,18 @@ use std::collections::{BTreeSet, HashSet};
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
+use profiler_common::mapping::PAGE_SHIFT;
+
 use super::event::ChosenEvent;
 use super::target::ResolvedTarget;
+use super::unwinding::{Figures, Unwinding};
 use crate::cli::Options;
 use crate::events::{CpuId, cpus};
 use crate::kernel::{
-    Accounting, Filter, KernelError, Sampler, SamplerOptions, Sideband, SidebandRecord, Target,
+    Accounting, Filter, KernelError, Sampler, SamplerOptions, Sideband, SidebandRecord, Target, Walk,
 };
-use crate::processes::{History, Objects, Scope, descendants, everyone};
+use crate::output::counted;
+use crate::processes::{History, ObjectId, Objects, Scope, descendants, everyone, mappings};
 use crate::profile::{EventInfo, Header, LostInfo, Profile, Recording};
 use crate::symbols::{SymbolOptions, symbolize};
 use crate::types::{MonotonicTime, Tgid};
@@ -22,6 +26,9 @@ pub(super) struct Session {
     sideband: Sideband,
     history: History,
     objects: Objects,
+    unwinding: Unwinding,
+    /// Whether tables are made for every object that is mapped, and not only for those that samples hit.
+    eager: bool,
     recording: Recording,
     event: ChosenEvent,
     target: String,
@@ -53,6 +60,7 @@ impl Session {
     ) -> Result<Self, KernelError> {
         // First the records, then the scan of /proc: what changes in between is in the records.
         let sideband = Sideband::open(cpus::online()?)?;
+        let vdso = mappings(Tgid(std::process::id())).into_iter().find(|mapped| mapped.path == b"[vdso]");
         let sampler = Sampler::load(SamplerOptions {
             event: event.spec.clone(),
             rate: event.rate,
@@ -62,11 +70,15 @@ impl Session {
                 follow: options.follow,
                 comm: options.comm.clone(),
                 idle: options.idle,
-                user_stacks: options.user_frames,
+                walk: if options.user_frames { options.unwind } else { Walk::None },
                 kernel_stacks: options.kernel_frames,
                 kernel_mode_only: !options.user_frames,
+                vdso_pages: vdso
+                    .as_ref()
+                    .map_or(0, |vdso| u32::try_from(vdso.len >> PAGE_SHIFT).unwrap_or(0)),
             },
             cpus: options.cpus.clone(),
+            unwind_memory: options.unwind_memory,
             host: event.host.clone(),
         })?;
         let mut session = Self {
@@ -74,12 +86,20 @@ impl Session {
             sideband,
             history: History::new(target.scope),
             objects: Objects::default(),
+            unwinding: Unwinding::start()
+                .map_err(|error| KernelError::System { call: "starting a thread", error })?,
+            eager: target.scope == Scope::Descendants && options.user_frames,
             recording: Recording::default(),
             event,
             target: target.description.clone(),
             begun: Instant::now(),
             cpus: 0,
         };
+        if let Some(vdso) = vdso
+            && let Some(object) = session.objects.find(Tgid(std::process::id()), &vdso)
+        {
+            session.unwinding.provide(object, &session.objects, &mut session.sampler)?;
+        }
         session.learn_processes(options, target)?;
         Ok(session)
     }
@@ -95,13 +115,36 @@ impl Session {
         &self.sideband
     }
 
-    /// Opens the objects that processes have just mapped, while the processes live.
-    pub(super) fn open_new_objects(&mut self) {
+    /// Opens the objects that processes have just mapped, while the processes live, and answers what the kernel side asks for.
+    pub(super) fn open_new_objects(&mut self) -> Result<(), KernelError> {
+        let mut found = Vec::new();
         for record in self.sideband.look() {
             if let SidebandRecord::Mapped { tgid, mapped } = record {
-                self.objects.find(*tgid, mapped);
+                found.extend(self.objects.find(*tgid, mapped));
+                if self.history.replaces(*tgid, mapped) {
+                    self.sampler.forget_mappings(*tgid)?;
+                }
             }
         }
+        if self.eager {
+            for object in found {
+                self.unwinding.provide(object, &self.objects, &mut self.sampler)?;
+            }
+        }
+        self.answer_requests()
+    }
+
+    /// Places the next unwind table that is compiled.
+    pub(super) async fn place_table(&mut self) -> Result<(), KernelError> {
+        match self.unwinding.compiled().await {
+            Some(compiled) => self.unwinding.place(&compiled, &mut self.sampler),
+            None => std::future::pending().await,
+        }
+    }
+
+    fn answer_requests(&mut self) -> Result<(), KernelError> {
+        let requests = self.sampler.file_requests();
+        self.unwinding.answer(requests, &self.history, &self.objects, &mut self.sampler)
     }
 
     /// Takes over what was sampled since the last drain.
@@ -116,7 +159,7 @@ impl Session {
         let Self { sampler, recording, history, .. } = self;
         sampler.drain(|sample| recording.add(sample, history));
         self.history.forget_before(cut);
-        Ok(())
+        self.answer_requests()
     }
 
     /// How far it is.
@@ -127,6 +170,18 @@ impl Session {
             samples: accounting.kept.samples,
             lost: accounting.lost_total().samples,
         }
+    }
+
+    /// What unwinding took, in words for who wants to know more.
+    pub(super) fn unwinding_figures(&self) -> String {
+        let Figures { tables, rows, took, refused } = self.unwinding.figures();
+        format!(
+            "unwind tables of {} with {} took {took:.1?} of another thread and {} MiB of the kernel's memory; {} did not fit (--unwind-memory)",
+            counted(tables as u64, "object"),
+            counted(rows as u64, "row"),
+            self.sampler.unwind_bytes() >> 20,
+            refused,
+        )
     }
 
     /// Stops sampling and takes over the rest.
@@ -153,6 +208,12 @@ impl Session {
                 let family = self.follow_family(options, target)?;
                 for tgid in family {
                     self.history.scan(tgid, &mut self.objects);
+                }
+                if self.eager {
+                    let known: Vec<ObjectId> = self.objects.iter().map(|(object, _)| object).collect();
+                    for object in known {
+                        self.unwinding.provide(object, &self.objects, &mut self.sampler)?;
+                    }
                 }
             }
         }

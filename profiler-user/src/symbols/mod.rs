@@ -6,6 +6,8 @@ mod naming;
 mod user;
 mod vdso;
 
+pub use vdso::image as vdso_image;
+
 use std::collections::HashMap;
 
 use crate::processes::{ObjectId, Objects};

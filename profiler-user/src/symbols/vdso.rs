@@ -10,7 +10,8 @@ use crate::processes::mappings;
 use crate::types::Tgid;
 
 /// A copy of it in a file of its own; `None` when this process has none (`vdso=0`).
-pub(super) fn image() -> Option<File> {
+#[must_use]
+pub fn image() -> Option<File> {
     let mapped = mappings(Tgid(std::process::id())).into_iter().find(|mapped| mapped.path == b"[vdso]")?;
     let mut bytes = vec![0; usize::try_from(mapped.len).ok()?];
     File::open("/proc/self/mem").ok()?.read_exact_at(&mut bytes, mapped.start.0).ok()?;

@@ -1,53 +1,38 @@
-//! One step of a walk along frame pointers.
+//! One step along frame pointers.
 //!
 //! x86_64 (psABI §3.2.2, %rbp) and aarch64 (AAPCS64 §6.4.6, frame record) agree: the frame pointer holds the address of two words,
 //! the caller's frame pointer and the return address.
 
+use super::{Registers, UserMemory, user_code_address};
 use crate::stack::StackEnd;
 
-/// The user memory of the task that is walked.
-pub trait UserMemory {
-    /// The two words at this address, or `None` when they cannot be read.
-    fn read_pair(&self, address: u64) -> Option<[u64; 2]>;
-}
-
-/// Where a frame is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Frame {
-    /// Address of the next instruction, in user memory.
-    pub pc: u64,
-    /// Frame pointer register.
-    pub fp: u64,
-    /// Lowest address at which the frame pointer can point: the stack pointer, or the end of the callee's record.
-    pub floor: u64,
-}
-
-/// First addresses no program uses: the kernel refuses mappings there by default (`vm.mmap_min_addr`).
-const LOWEST_USER_ADDRESS: u64 = 0x1000;
-
-/// The caller of `frame`, or why there is none.
+/// The registers of the caller, or why there is none.
 ///
 /// `address_mask` clears the bits of a return address that are no part of it (pointer authentication codes).
 #[inline(always)]
-pub fn caller(frame: Frame, address_mask: u64, memory: &impl UserMemory) -> Result<Frame, StackEnd> {
-    if frame.fp == 0 {
+pub fn caller(
+    registers: &Registers,
+    address_mask: u64,
+    memory: &impl UserMemory,
+) -> Result<Registers, StackEnd> {
+    let fp = registers.fp;
+    if fp == 0 {
         return Err(StackEnd::ChainEnd);
     }
     // The stack grows down, so callers lie higher; anything else is no chain and could loop.
-    if frame.fp & 7 != 0 || frame.fp < frame.floor {
+    if fp & 7 != 0 || fp < registers.sp {
         return Err(StackEnd::BadFramePointer);
     }
-    let Some([fp, return_address]) = memory.read_pair(frame.fp) else {
+    let Some([callers_fp, return_address]) = memory.read_pair(fp) else {
         return Err(StackEnd::Unreadable);
     };
-    let pc = return_address & address_mask;
-    if pc == 0 {
+    if return_address == 0 {
         return Err(StackEnd::ChainEnd);
     }
-    if pc < LOWEST_USER_ADDRESS || pc >> 56 != 0 {
+    let Some(pc) = user_code_address(return_address, address_mask) else {
         return Err(StackEnd::BadReturnAddress);
-    }
-    Ok(Frame { pc, fp, floor: frame.fp + 16 })
+    };
+    Ok(Registers { pc, sp: fp + 16, fp: callers_fp, lr: 0 })
 }
 
 #[cfg(test)]
@@ -59,20 +44,23 @@ mod tests {
     struct Stack([u64; 8]);
 
     impl UserMemory for Stack {
+        fn read(&self, address: u64) -> Option<u64> {
+            self.0.get(usize::try_from(address.checked_sub(BASE)? / 8).ok()?).copied()
+        }
+
         fn read_pair(&self, address: u64) -> Option<[u64; 2]> {
-            let at = usize::try_from(address.checked_sub(BASE)? / 8).ok()?;
-            Some([*self.0.get(at)?, *self.0.get(at + 1)?])
+            Some([self.read(address)?, self.read(address + 8)?])
         }
     }
 
     fn walk(stack: [u64; 8], mask: u64) -> ([u64; 8], usize, StackEnd) {
         let (mut pcs, mut n) = ([0; 8], 0);
-        let mut frame = Frame { pc: 0x40_0000, fp: BASE, floor: BASE };
+        let mut registers = Registers { pc: 0x40_0000, sp: BASE, fp: BASE, lr: 0 };
         loop {
-            pcs[n] = frame.pc;
+            pcs[n] = registers.pc;
             n += 1;
-            match caller(frame, mask, &Stack(stack)) {
-                Ok(next) => frame = next,
+            match caller(&registers, mask, &Stack(stack)) {
+                Ok(next) => registers = next,
                 Err(end) => return (pcs, n, end),
             }
         }

@@ -1,0 +1,158 @@
+//! Executable mappings of processes, as the kernel side keeps them.
+
+use crate::hash::WordHash;
+
+/// Mappings remembered of one process. Beyond it the oldest are overwritten.
+pub const MAPPINGS_PER_PROCESS: usize = 48;
+
+/// Bits of an address inside a page. Offsets are kept in pages of this size, whatever the machine's own is.
+pub const PAGE_SHIFT: u32 = 12;
+
+/// Executable mappings of a process that samples have hit, or that its program began with.
+///
+/// Several CPUs may write at the same time. An entry that two have written at once is told by its [seal](Mapping::seal).
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct ProcessMappings {
+    /// Program image these belong to (`task_struct.self_exec_id`, low half).
+    pub exec_id: u32,
+    /// Entry that the next mapping goes to, unless it covers another.
+    pub next: u32,
+    /// The mappings, in no order; void ones have no pages.
+    pub entries: [Mapping; MAPPINGS_PER_PROCESS],
+}
+
+/// One executable mapping of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct Mapping {
+    /// First address.
+    pub start: u64,
+    /// Length in pages; 0 for an entry that is void.
+    pub pages: u32,
+    /// Place of the first byte in the file, in pages.
+    pub file_page: u32,
+    /// What is mapped.
+    pub file: FileKey,
+    /// Hash of the rest: an entry with another one is void.
+    pub seal: u64,
+}
+
+/// What identifies a file to the kernel side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(transparent)]
+pub struct FileKey(pub u64);
+
+impl FileKey {
+    /// The kernel's virtual object, which has no file.
+    pub const VDSO: Self = Self(2);
+
+    /// The key of a file with this identity.
+    ///
+    /// `device` is the kernel's encoding of a device number (`MKDEV`: minor in the low 20 bits). A file that is written again has
+    /// another size or time, so it has another key.
+    #[inline(always)]
+    #[must_use]
+    pub const fn new(device: u64, inode: u64, size: u64, modified_seconds: u64) -> Self {
+        // Real keys are odd.
+        Self(WordHash::EMPTY.add(device).add(inode).add(size).add(modified_seconds).finish())
+    }
+}
+
+/// What the kernel side knows of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct FileEntry {
+    /// Number of the object; frames in it are normalised. [`NO_OBJECT`] while userspace does not know the file.
+    pub object: u32,
+    /// First entry of its pages in the page index.
+    pub first_page: u32,
+    /// Pages of 64 KiB with rows, from `base_page` on; 0 when there is no unwind table.
+    pub pages: u32,
+    /// Number of the first page with rows.
+    pub base_page: u32,
+}
+
+/// A [`FileEntry`] that was asked for and is not answered yet.
+pub const NO_OBJECT: u32 = u32::MAX;
+
+impl FileEntry {
+    /// Asked for, not answered.
+    pub const REQUESTED: Self = Self { object: NO_OBJECT, first_page: 0, pages: 0, base_page: 0 };
+}
+
+/// Asks userspace for a file that a sample hit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct FileRequest {
+    /// The file.
+    pub file: FileKey,
+    /// Address of the process at which it is mapped.
+    pub address: u64,
+    /// The process.
+    pub tgid: u32,
+    /// Fills the word.
+    pub padding: u32,
+}
+
+impl Mapping {
+    /// An entry that is void.
+    pub const VOID: Self = Self { start: 0, pages: 0, file_page: 0, file: FileKey(0), seal: 0 };
+
+    /// A mapping with its seal.
+    #[inline(always)]
+    #[must_use]
+    pub const fn new(start: u64, pages: u32, file_page: u32, file: FileKey) -> Self {
+        Self { start, pages, file_page, file, seal: Self::seal(start, pages, file_page, file) }
+    }
+
+    /// Whether it was written by one hand.
+    #[inline(always)]
+    #[must_use]
+    pub const fn is_sound(&self) -> bool {
+        self.seal == Self::seal(self.start, self.pages, self.file_page, self.file)
+    }
+
+    const fn seal(start: u64, pages: u32, file_page: u32, file: FileKey) -> u64 {
+        WordHash::EMPTY.add(start).add((file_page as u64) << 32 | pages as u64).add(file.0).finish()
+    }
+
+    /// Place in the file of the byte at this address; `None` when it is not mapped here.
+    #[inline(always)]
+    #[must_use]
+    pub const fn file_offset(&self, address: u64) -> Option<u64> {
+        let at = address.wrapping_sub(self.start);
+        if at < (self.pages as u64) << PAGE_SHIFT {
+            Some(at + ((self.file_page as u64) << PAGE_SHIFT))
+        } else {
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offsets_follow_the_mapping() {
+        let mapping = Mapping::new(0x7000, 2, 5, FileKey(1));
+        assert_eq!(mapping.file_offset(0x7000), Some(0x5000));
+        assert_eq!(mapping.file_offset(0x8fff), Some(0x6fff));
+        assert_eq!((mapping.file_offset(0x6fff), mapping.file_offset(0x9000)), (None, None));
+        assert_eq!(Mapping::VOID.file_offset(0), None);
+    }
+
+    #[test]
+    fn a_torn_entry_is_told() {
+        let mapping = Mapping::new(0x7000, 2, 5, FileKey(1));
+        assert!(mapping.is_sound());
+        assert!(!Mapping { file: FileKey(3), ..mapping }.is_sound() && !Mapping::VOID.is_sound());
+    }
+
+    #[test]
+    fn a_rewritten_file_has_another_key() {
+        assert_ne!(FileKey::new(1, 2, 3, 4), FileKey::new(1, 2, 3, 5));
+        assert_ne!(FileKey::new(1, 2, 3, 4), FileKey::VDSO);
+    }
+}

@@ -1,0 +1,196 @@
+//! Executable mappings of processes, found in the kernel when they are needed.
+//!
+//! A program's own mapping and its loader's are noted at exec; any other is looked up by the first sample that hits it. So a process is
+//! walked by the tables of its objects without waiting for userspace.
+
+use core::ffi::c_void;
+
+use aya_ebpf::{
+    bindings::{BPF_ANY, BPF_NOEXIST},
+    helpers::generated::bpf_find_vma,
+};
+use profiler_common::{
+    config::target,
+    mapping::{FileEntry, FileKey, FileRequest, MAPPINGS_PER_PROCESS, Mapping, PAGE_SHIFT, ProcessMappings},
+};
+
+use crate::{
+    arithmetic::{select, sign},
+    config::config,
+    kernel_memory::{KernelAddress, read_u32, read_u64},
+    maps::{FILE_REQUESTS, FILES, FOLLOWED, NO_MAPPINGS, PROCESSES},
+};
+
+/// `VM_EXEC` of `include/linux/mm.h`.
+const VM_EXEC: u64 = 4;
+
+/// Notes the mapping of a task that holds this address, and returns it.
+///
+/// In interrupt context the kernel allows one such search per interrupt (`mmap_unlock_work`). Fails where the process is changing its
+/// mappings at this moment.
+#[inline(always)]
+pub(crate) fn discover(task: *mut c_void, tgid: u32, exec_id: u32, address: u64) -> Option<Mapping> {
+    let mut found = Mapping::VOID;
+    // SAFETY: the task is the current one; the callback gets the address of a local that outlives the call.
+    unsafe { bpf_find_vma(task.cast(), address, note_found as *mut c_void, (&raw mut found).cast(), 0) };
+    if found.pages == 0 {
+        return None;
+    }
+    remember(tgid, exec_id, found);
+    Some(found)
+}
+
+/// Notes a mapping that exists, as the iterator over all mappings shows it.
+#[inline(always)]
+pub(crate) fn note_existing(task: KernelAddress, vma: KernelAddress) {
+    let tgid = read_u32(task, config!(offsets.tgid));
+    if config!(target) == target::PROCESSES && FOLLOWED.get_ptr(tgid).is_none() {
+        return;
+    }
+    let mapping = describe(vma);
+    if mapping.pages != 0 {
+        remember(tgid, read_u64(task, config!(offsets.self_exec_id)) as u32, mapping);
+    }
+}
+
+/// Gives a new process the mappings of its parent.
+#[inline(always)]
+pub(crate) fn inherit(parent: u32, child: u32) {
+    if let Some(mappings) = PROCESSES.get_ptr(parent) {
+        // SAFETY: a map value is readable; entries written meanwhile are told by their seals.
+        let mappings = unsafe { &*mappings };
+        // Where there is no room, the child's samples look its mappings up again.
+        let _ = PROCESSES.insert(child, mappings, BPF_ANY.into());
+    }
+}
+
+/// Forgets a process.
+#[inline(always)]
+pub(crate) fn forget(tgid: u32) {
+    let _ = PROCESSES.remove(tgid);
+}
+
+/// The noted mapping of this program image of a process that holds this address.
+///
+/// The search has no branches: with one, the verifier would follow each way through the loop.
+#[inline(always)]
+pub(crate) fn find(tgid: u32, exec_id: u32, address: u64) -> Option<Mapping> {
+    let mappings = PROCESSES.get_ptr(tgid)?;
+    // SAFETY: a map value is readable; torn entries are told by their seals.
+    let mappings = unsafe { &*mappings };
+    if mappings.exec_id != exec_id {
+        return None;
+    }
+    let mut found = 0;
+    for index in 0..MAPPINGS_PER_PROCESS {
+        let mapping = &mappings.entries[index];
+        let at = address.wrapping_sub(mapping.start);
+        let beyond = at.wrapping_sub(u64::from(mapping.pages) << PAGE_SHIFT);
+        found = select(sign(!at & beyond), index as u64 + 1, found);
+    }
+    let index = found.wrapping_sub(1) as usize;
+    if index >= MAPPINGS_PER_PROCESS {
+        return None;
+    }
+    // SAFETY: the index was checked.
+    let mapping = unsafe { *mappings.entries.get_unchecked(index) };
+    if mapping.is_sound() && mapping.file_offset(address).is_some() { Some(mapping) } else { None }
+}
+
+/// What is known of a file. The first sample that hits an unknown one asks userspace for it.
+#[inline(always)]
+pub(crate) fn file_entry(tgid: u32, mapping: &Mapping) -> FileEntry {
+    if let Some(entry) = FILES.get_ptr(mapping.file) {
+        // SAFETY: a map value is readable.
+        return unsafe { *entry };
+    }
+    if FILES.insert(mapping.file, FileEntry::REQUESTED, BPF_NOEXIST.into()).is_ok() {
+        let request = FileRequest { file: mapping.file, address: mapping.start, tgid, padding: 0 };
+        if FILE_REQUESTS.output::<FileRequest>(request, 0).is_err() {
+            // The next sample asks again.
+            let _ = FILES.remove(mapping.file);
+        }
+    }
+    FileEntry::REQUESTED
+}
+
+/// Callback of `bpf_find_vma`.
+unsafe extern "C" fn note_found(_task: *mut c_void, vma: *mut c_void, found: *mut c_void) -> i64 {
+    // SAFETY: `discover` passes its own local.
+    let found = unsafe { &mut *found.cast::<Mapping>() };
+    *found = describe(vma as KernelAddress);
+    0
+}
+
+/// A mapping as far as it is executable and of a file; else void.
+#[inline(always)]
+fn describe(vma: KernelAddress) -> Mapping {
+    let file = read_u64(vma, config!(mapping_offsets.file));
+    if read_u64(vma, config!(mapping_offsets.flags)) & VM_EXEC == 0 || file == 0 {
+        return Mapping::VOID;
+    }
+    let start = read_u64(vma, config!(mapping_offsets.start));
+    let end = read_u64(vma, config!(mapping_offsets.end));
+    let file_page = read_u64(vma, config!(mapping_offsets.file_page));
+    Mapping::new(start, (end.wrapping_sub(start) >> PAGE_SHIFT) as u32, file_page as u32, file_key(file))
+}
+
+/// Adds a mapping in place of those it covers.
+#[inline(always)]
+fn remember(tgid: u32, exec_id: u32, mapping: Mapping) {
+    let Some(mappings) = entry(tgid) else { return };
+    if mappings.exec_id != exec_id {
+        for entry in &mut mappings.entries {
+            entry.pages = 0;
+        }
+        mappings.next = 0;
+        mappings.exec_id = exec_id;
+    }
+    let end = mapping.start.wrapping_add(u64::from(mapping.pages) << PAGE_SHIFT);
+    let mut covered = 0;
+    for index in 0..MAPPINGS_PER_PROCESS {
+        let old = &mut mappings.entries[index];
+        let old_end = old.start.wrapping_add(u64::from(old.pages) << PAGE_SHIFT);
+        // Addresses of users are below 2⁶³, so the sign of a difference tells which is lower.
+        let overlaps = sign(old.start.wrapping_sub(end) & mapping.start.wrapping_sub(old_end));
+        old.pages *= 1 - overlaps as u32;
+        covered = select(overlaps, index as u64 + 1, covered);
+    }
+    let next = u64::from(mappings.next);
+    let place = select(sign(covered.wrapping_sub(1)), next, covered.wrapping_sub(1));
+    if place == next {
+        mappings.next = if next + 1 < MAPPINGS_PER_PROCESS as u64 { next as u32 + 1 } else { 0 };
+    }
+    if place < MAPPINGS_PER_PROCESS as u64 {
+        // SAFETY: the index was checked.
+        unsafe { *mappings.entries.get_unchecked_mut(place as usize) = mapping };
+    }
+}
+
+#[inline(always)]
+fn entry(tgid: u32) -> Option<&'static mut ProcessMappings> {
+    let found = match PROCESSES.get_ptr_mut(tgid) {
+        Some(found) => found,
+        None => {
+            let empty = NO_MAPPINGS.get_ptr(0)?;
+            // SAFETY: a map value is readable, and this one is never written.
+            let empty = unsafe { &*empty };
+            PROCESSES.insert(tgid, empty, BPF_NOEXIST.into()).ok()?;
+            PROCESSES.get_ptr_mut(tgid)?
+        }
+    };
+    // SAFETY: a map value is writable; entries that two CPUs write at once are told by their seals.
+    Some(unsafe { &mut *found })
+}
+
+#[inline(always)]
+fn file_key(file: KernelAddress) -> FileKey {
+    let inode = read_u64(file, config!(mapping_offsets.inode));
+    let super_block = read_u64(inode, config!(mapping_offsets.super_block));
+    FileKey::new(
+        read_u32(super_block, config!(mapping_offsets.device)).into(),
+        read_u64(inode, config!(mapping_offsets.inode_number)),
+        read_u64(inode, config!(mapping_offsets.inode_size)),
+        read_u64(inode, config!(mapping_offsets.inode_modified)),
+    )
+}

@@ -1,0 +1,233 @@
+//! The walk of the user stack: by compiled call-frame information, by frame pointers where there is none.
+
+use core::ffi::c_void;
+
+use aya_ebpf::helpers::generated::{bpf_get_current_task_btf, bpf_loop, bpf_probe_read_user};
+use profiler_common::{
+    config::walk,
+    frame::UserFrame,
+    mapping::{FileEntry, FileKey, Mapping, NO_OBJECT, PAGE_SHIFT},
+    stack::StackEnd,
+    unwind::{
+        Registers, UserMemory, frame_pointer,
+        row::{Row, RowPage},
+        search::{UnwindTables, find_rule},
+        step,
+    },
+};
+
+use crate::{
+    arch::{Arch, UserRegisters},
+    arithmetic,
+    config::config,
+    kernel_memory, mappings,
+    maps::{ROW_CHUNKS, ROW_PAGES, RowChunk, WALK},
+    sample::Task,
+    stacks::Cursor,
+};
+
+/// Where a walk is.
+///
+/// It lies in a map and not on the stack: there the verifier would know the values, and follow each combination of them.
+#[derive(Clone, Copy)]
+pub(crate) struct Walk {
+    registers: Registers,
+    cursor: Cursor,
+    /// The mapping of the last frame: most callers lie in the same.
+    mapping: Mapping,
+    file: FileEntry,
+    tgid: u32,
+    exec_id: u32,
+    /// Address of the kernel's virtual object in this process; 0 for none.
+    vdso: u64,
+    /// Whether a mapping was looked up in the process already.
+    searched: bool,
+    /// Whether the program counter is that of the next instruction, and not a return address.
+    exact: bool,
+    /// Whether a frame pointer led here from code that has no rule.
+    guessed: bool,
+    end: StackEnd,
+}
+
+/// Writes the user frames of this task and says why there are no more.
+#[inline(always)]
+pub(crate) fn walk<A: Arch>(task: &Task, registers: UserRegisters, cursor: &mut Cursor) -> StackEnd {
+    let UserRegisters { pc, sp, fp, lr, .. } = registers;
+    let Some(walk) = WALK.get_ptr_mut(0) else {
+        return StackEnd::NoScratch;
+    };
+    // SAFETY: the value belongs to this CPU, and sample programs do not nest on a CPU.
+    let walk = unsafe { &mut *walk };
+    walk.registers = Registers { pc, sp, fp, lr };
+    walk.cursor = *cursor;
+    walk.mapping = Mapping::VOID;
+    walk.file = FileEntry::REQUESTED;
+    walk.tgid = task.tgid;
+    walk.exec_id = task.exec_id;
+    walk.vdso = vdso(task);
+    walk.searched = false;
+    walk.exact = true;
+    walk.guessed = false;
+    walk.end = StackEnd::DepthLimit;
+    let limit = config!(user_frame_limit);
+    let mut context = walk as *mut Walk;
+    // SAFETY: the callback gets the address of `context`, which outlives the loop.
+    unsafe { bpf_loop(limit, frame::<A> as *mut c_void, (&raw mut context).cast(), 0) };
+    *cursor = walk.cursor;
+    walk.end
+}
+
+/// Writes one frame and finds its caller; 1 ends the loop.
+unsafe extern "C" fn frame<A: Arch>(_: u32, context: *mut c_void) -> i64 {
+    // SAFETY: `walk` passes the address of its pointer.
+    let walk = unsafe { *context.cast::<*mut Walk>() };
+    // SAFETY: the value belongs to this CPU, and sample programs do not nest on a CPU.
+    let walk = unsafe { &mut *walk };
+    // A return address may belong to the next function; its call does not.
+    let address = walk.registers.pc.wrapping_sub(if walk.exact { 0 } else { 1 });
+    let mut offset = walk.mapping.file_offset(address);
+    if offset.is_none() {
+        offset = remap(walk, address);
+    }
+    let Some(offset) = offset else {
+        if walk.guessed {
+            return end(walk, walk.end);
+        }
+        walk.cursor.push(UserFrame::Address(address).encode());
+        return by_frame_pointer(walk, StackEnd::NoMapping);
+    };
+    let object = walk.file.object;
+    let frame =
+        if object == NO_OBJECT { UserFrame::Address(address) } else { UserFrame::Object { object, offset } };
+    walk.cursor.push(frame.encode());
+    if config!(walk) == walk::FRAME_POINTER {
+        return by_frame_pointer(walk, StackEnd::BadFramePointer);
+    }
+    if walk.file.pages == 0 {
+        return by_frame_pointer(walk, StackEnd::NoTable);
+    }
+    let rule = find_rule(&walk.file, offset, &KernelTables);
+    match step::caller(rule, &walk.registers, &A::SIGNAL_FRAME, config!(address_mask), &CurrentTask) {
+        Ok(caller) => {
+            walk.registers = caller.registers;
+            walk.exact = caller.interrupted;
+            walk.guessed = false;
+            0
+        }
+        Err(StackEnd::NoRule) => by_frame_pointer(walk, StackEnd::NoRule),
+        Err(reason) => end(walk, reason),
+    }
+}
+
+#[inline(always)]
+fn end(walk: &mut Walk, reason: StackEnd) -> i64 {
+    walk.end = reason;
+    1
+}
+
+/// Follows the frame pointer. Where it leads nowhere, the walk ends for the reason that it was needed.
+#[inline(always)]
+fn by_frame_pointer(walk: &mut Walk, reason: StackEnd) -> i64 {
+    let by_tables = config!(walk) != walk::FRAME_POINTER;
+    if config!(walk) == walk::TABLES {
+        return end(walk, reason);
+    }
+    match frame_pointer::caller(&walk.registers, config!(address_mask), &CurrentTask) {
+        Ok(caller) => {
+            walk.registers = caller;
+            walk.exact = false;
+            // From code of a file, only code of a file is believed: the register may hold anything.
+            walk.guessed = by_tables && !matches!(reason, StackEnd::NoMapping);
+            walk.end = if walk.guessed { reason } else { StackEnd::DepthLimit };
+            0
+        }
+        Err(StackEnd::ChainEnd) => end(walk, StackEnd::ChainEnd),
+        Err(_) if by_tables => end(walk, reason),
+        Err(why) => end(walk, why),
+    }
+}
+
+/// Finds the mapping that holds an address, and what is known of its file.
+#[inline(always)]
+fn remap(walk: &mut Walk, address: u64) -> Option<u64> {
+    let vdso_pages = config!(vdso_pages);
+    if walk.vdso != 0 && address.wrapping_sub(walk.vdso) < u64::from(vdso_pages) << PAGE_SHIFT {
+        walk.mapping = Mapping::new(walk.vdso, vdso_pages, 0, FileKey::VDSO);
+    } else {
+        walk.mapping = match mappings::find(walk.tgid, walk.exec_id, address) {
+            Some(mapping) => mapping,
+            None => discover(walk, address)?,
+        };
+    }
+    walk.file = mappings::file_entry(walk.tgid, &walk.mapping);
+    walk.mapping.file_offset(address)
+}
+
+/// Looks a mapping up in the process itself, once for each sample.
+#[inline(always)]
+fn discover(walk: &mut Walk, address: u64) -> Option<Mapping> {
+    if walk.searched {
+        return None;
+    }
+    walk.searched = true;
+    // SAFETY: the helper takes nothing.
+    let task = unsafe { bpf_get_current_task_btf() };
+    mappings::discover(task.cast(), walk.tgid, walk.exec_id, address)
+}
+
+#[inline(always)]
+fn vdso(task: &Task) -> u64 {
+    if config!(vdso_pages) == 0 {
+        return 0;
+    }
+    let mm = kernel_memory::read_u64(task.pointer as u64, config!(offsets.mm));
+    kernel_memory::read_u64(mm, config!(mapping_offsets.vdso))
+}
+
+/// The tables in the maps.
+struct KernelTables;
+
+impl UnwindTables for KernelTables {
+    type Chunk = RowChunk;
+
+    #[inline(always)]
+    fn page(&self, index: u32) -> Option<RowPage> {
+        ROW_PAGES.get(index).map(|&word| RowPage(word))
+    }
+
+    #[inline(always)]
+    fn chunk(&self, number: u32) -> Option<&RowChunk> {
+        ROW_CHUNKS.get(number)
+    }
+
+    #[inline(always)]
+    fn row(chunk: &RowChunk, index: u32) -> Option<Row> {
+        chunk.get(index).map(|&word| Row(word))
+    }
+
+    #[inline(always)]
+    fn not_above(a: u32, b: u32) -> u32 {
+        1 - arithmetic::sign(u64::from(b).wrapping_sub(u64::from(a))) as u32
+    }
+}
+
+/// Memory of the interrupted task. Pages that are not resident cannot be read: a sample must not sleep.
+struct CurrentTask;
+
+impl UserMemory for CurrentTask {
+    #[inline(always)]
+    fn read(&self, address: u64) -> Option<u64> {
+        let mut word = 0u64;
+        // SAFETY: the destination is a local of the given size; the helper checks the source.
+        let result = unsafe { bpf_probe_read_user((&raw mut word).cast(), 8, address as *const c_void) };
+        if result == 0 { Some(word) } else { None }
+    }
+
+    #[inline(always)]
+    fn read_pair(&self, address: u64) -> Option<[u64; 2]> {
+        let mut pair = [0u64; 2];
+        // SAFETY: the destination is a local of the given size; the helper checks the source.
+        let result = unsafe { bpf_probe_read_user((&raw mut pair).cast(), 16, address as *const c_void) };
+        if result == 0 { Some(pair) } else { None }
+    }
+}

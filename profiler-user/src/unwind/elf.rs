@@ -1,0 +1,129 @@
+//! Where an ELF file keeps its call-frame information, by its program headers: section headers may be stripped.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
+
+use object::elf::{EM_AARCH64, EM_X86_64, FileHeader64, PF_X, PT_GNU_EH_FRAME, PT_LOAD};
+use object::read::ReadCache;
+use object::read::elf::{ElfFile, FileHeader as _, ProgramHeader as _};
+use object::{LittleEndian, Object as _, ObjectSection as _};
+
+use super::CompileError;
+use super::rules::Machine;
+
+/// Call-frame information of one object, in memory.
+pub(super) struct CallFrames {
+    pub machine: Machine,
+    /// Loaded segments with code, for turning addresses into file offsets.
+    pub code: Vec<Segment>,
+    pub source: Source,
+}
+
+/// What it is kept in.
+pub(super) enum Source {
+    /// `.eh_frame`, with the index before it where there is one.
+    EhFrame { index: Option<Bytes>, frames: Bytes },
+    /// `.debug_frame`.
+    DebugFrame(Bytes),
+}
+
+/// A range of the file with the address it is loaded at.
+pub(super) struct Bytes {
+    pub address: u64,
+    pub data: Vec<u8>,
+}
+
+/// A loaded segment.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Segment {
+    pub address: u64,
+    pub offset: u64,
+    pub len: u64,
+}
+
+impl Segment {
+    /// Place in the file of this address.
+    pub(super) fn offset_of(&self, address: u64) -> Option<u64> {
+        let at = address.checked_sub(self.address).filter(|at| *at < self.len)?;
+        Some(self.offset + at)
+    }
+}
+
+/// More call-frame information than any real object has.
+const MAX_BYTES: u64 = 1 << 29;
+
+/// Reads it.
+pub(super) fn read(file: &File) -> Result<CallFrames, CompileError> {
+    let cache = ReadCache::new(file);
+    let elf: ElfFile<'_, FileHeader64<LittleEndian>, _> =
+        ElfFile::parse(&cache).map_err(|_| CompileError::NotElf64)?;
+    let machine = match elf.elf_header().e_machine(LittleEndian) {
+        EM_X86_64 => Machine::X86_64,
+        EM_AARCH64 => Machine::Aarch64,
+        _ => return Err(CompileError::Machine),
+    };
+    let (mut code, mut loaded, mut index) = (Vec::new(), Vec::new(), None);
+    for header in elf.elf_program_headers() {
+        let segment = Segment {
+            address: header.p_vaddr(LittleEndian),
+            offset: header.p_offset(LittleEndian),
+            len: header.p_filesz(LittleEndian),
+        };
+        match header.p_type(LittleEndian) {
+            PT_LOAD => {
+                loaded.push(segment);
+                if header.p_flags(LittleEndian) & PF_X != 0 {
+                    code.push(segment);
+                }
+            }
+            PT_GNU_EH_FRAME => index = Some(segment),
+            _ => {}
+        }
+    }
+    let source = match index {
+        Some(index) => by_index(file, index, &loaded)?,
+        None => by_sections(&elf)?,
+    };
+    Ok(CallFrames { machine, code, source })
+}
+
+/// The index says where `.eh_frame` begins (LSB Core, `.eh_frame_hdr`); it ends with its segment at the latest.
+fn by_index(file: &File, index: Segment, loaded: &[Segment]) -> Result<Source, CompileError> {
+    let index = read_bytes(file, index.address, index.offset, index.len)?;
+    let bases = gimli::BaseAddresses::default().set_eh_frame_hdr(index.address);
+    let header = gimli::EhFrameHdr::new(&index.data, gimli::LittleEndian).parse(&bases, 8)?;
+    let gimli::Pointer::Direct(address) = header.eh_frame_ptr() else {
+        return Err(CompileError::NoFrames);
+    };
+    let segment = loaded.iter().find(|segment| segment.offset_of(address).is_some());
+    let segment = segment.ok_or(CompileError::NoFrames)?;
+    let skipped = address - segment.address;
+    let frames = read_bytes(file, address, segment.offset + skipped, segment.len - skipped)?;
+    Ok(Source::EhFrame { index: Some(index), frames })
+}
+
+fn by_sections<'a>(
+    elf: &ElfFile<'a, FileHeader64<LittleEndian>, &'a ReadCache<&'a File>>,
+) -> Result<Source, CompileError> {
+    let section = |name| {
+        let section =
+            elf.section_by_name(name).filter(|section| section.size() > 0 && section.size() < MAX_BYTES)?;
+        let data = section.uncompressed_data().ok()?.into_owned();
+        Some(Bytes { address: section.address(), data })
+    };
+    if let Some(frames) = section(".eh_frame") {
+        return Ok(Source::EhFrame { index: None, frames });
+    }
+    section(".debug_frame").map(Source::DebugFrame).ok_or(CompileError::NoFrames)
+}
+
+fn read_bytes(file: &File, address: u64, offset: u64, len: u64) -> Result<Bytes, CompileError> {
+    // A header can claim any length; the file cannot be longer than it is.
+    let len = len.min(file.metadata()?.len().saturating_sub(offset));
+    if len > MAX_BYTES {
+        return Err(CompileError::TooLarge);
+    }
+    let mut data = vec![0; usize::try_from(len).map_err(|_| CompileError::TooLarge)?];
+    file.read_exact_at(&mut data, offset)?;
+    Ok(Bytes { address, data })
+}

@@ -1,0 +1,11 @@
+//! Unwind tables: call-frame information of objects, compiled to the rows that the kernel side searches.
+
+mod compile;
+mod elf;
+mod rules;
+mod table;
+mod worker;
+
+pub use compile::{CompileError, compile};
+pub use table::{Page, Table};
+pub use worker::{Compiled, Worker};

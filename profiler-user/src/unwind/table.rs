@@ -1,0 +1,179 @@
+//! A compiled table: rows by page.
+
+use profiler_common::unwind::row::{Cfa, ROW_PAGE_SHIFT, Row, Rule};
+
+/// The rows of an object, in the order of their places in its file.
+#[derive(Clone, Debug, Default)]
+pub struct Table {
+    rows: Vec<Row>,
+    pages: Vec<Page>,
+}
+
+/// A page of 64 KiB of the file that has rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Page {
+    /// Its number: file offset ÷ 64 KiB.
+    pub number: u32,
+    first: u32,
+    rows: u32,
+}
+
+impl Table {
+    /// Its pages in ascending order. Between them there may be pages without rows.
+    #[must_use]
+    pub fn pages(&self) -> &[Page] {
+        &self.pages
+    }
+
+    /// The rows of a page. The first one is at its beginning.
+    #[must_use]
+    pub fn rows(&self, page: Page) -> &[Row] {
+        let first = page.first as usize;
+        &self.rows[first..first + page.rows as usize]
+    }
+
+    /// Number of all rows.
+    #[must_use]
+    pub fn row_count(&self) -> usize {
+        self.rows.len()
+    }
+}
+
+/// Gathers rules in any order.
+#[derive(Debug, Default)]
+pub(super) struct TableBuilder {
+    /// File offset, and the row's encoding without its place.
+    rules: Vec<(u64, u64)>,
+}
+
+/// Code is aligned: a gap this small between functions holds padding, in which nothing runs.
+const PADDING: u64 = 16;
+
+/// The encoding of a row that says that no function is described from here on; it sorts before any other at the same place.
+const NOTHING: u64 = Row::new(0, Rule::only(Cfa::Nothing)).0;
+
+impl TableBuilder {
+    /// A rule that holds from this place on.
+    pub(super) fn begin(&mut self, offset: u64, rule: Rule) {
+        self.rules.push((offset, Row::new(0, rule.fitting()).0));
+    }
+
+    /// The end of a function.
+    pub(super) fn end(&mut self, offset: u64) {
+        self.rules.push((offset, NOTHING));
+    }
+
+    /// Number of rules so far.
+    pub(super) fn len(&self) -> usize {
+        self.rules.len()
+    }
+
+    /// Sorts, drops what says nothing new, and groups by page.
+    pub(super) fn build(mut self) -> Table {
+        self.rules.sort_unstable();
+        let mut kept: Vec<(u64, u64)> = Vec::with_capacity(self.rules.len());
+        for (at, &(offset, rule)) in self.rules.iter().enumerate() {
+            let next = self.rules.get(at + 1).map(|next| next.0);
+            let replaced = next == Some(offset);
+            let padding = rule == NOTHING && next.is_some_and(|next| next - offset < PADDING);
+            let repeats = kept.last().is_some_and(|last| last.1 == rule);
+            if !replaced && !padding && !repeats {
+                kept.push((offset, rule));
+            }
+        }
+        drop(self.rules);
+        group(&kept)
+    }
+}
+
+fn group(rules: &[(u64, u64)]) -> Table {
+    let mut table = Table::default();
+    let mut in_force = NOTHING;
+    let mut rest = rules;
+    let mut number = rest.first().map_or(0, |(offset, _)| offset >> ROW_PAGE_SHIFT);
+    while !rest.is_empty() {
+        let in_page = rest.partition_point(|(offset, _)| offset >> ROW_PAGE_SHIFT <= number);
+        let (page, later) = rest.split_at(in_page);
+        if page.is_empty() && in_force == NOTHING {
+            // Nothing is described up to the next rule.
+            number = later.first().map_or(number, |(offset, _)| offset >> ROW_PAGE_SHIFT);
+            continue;
+        }
+        let first = table.rows.len();
+        if page.first().is_none_or(|(offset, _)| offset & 0xffff != 0) {
+            table.rows.push(Row(in_force));
+        }
+        table.rows.extend(page.iter().map(|(offset, rule)| Row(rule | offset & 0xffff)));
+        in_force = page.last().map_or(in_force, |(_, rule)| *rule);
+        let index = |value: usize| u32::try_from(value).unwrap_or(u32::MAX);
+        table.pages.push(Page {
+            number: u32::try_from(number).unwrap_or(u32::MAX),
+            first: index(first),
+            rows: index(table.rows.len() - first),
+        });
+        number += 1;
+        rest = later;
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: Rule = Rule::only(Cfa::Sp(8));
+    const B: Rule = Rule::only(Cfa::Sp(16));
+
+    fn rows(table: &Table) -> Vec<(u64, Cfa)> {
+        let place = |page: &Page, row: &Row| (u64::from(page.number) << 16) + u64::from(row.place());
+        let pages = table.pages().iter();
+        pages
+            .flat_map(|page| table.rows(*page).iter().map(move |row| (place(page, row), row.rule().cfa)))
+            .collect()
+    }
+
+    #[test]
+    fn neighbours_share_no_end_and_repetition_costs_nothing() {
+        let mut builder = TableBuilder::default();
+        builder.begin(0x10, A);
+        builder.end(0x40);
+        builder.begin(0x40, B);
+        builder.end(0x75);
+        builder.begin(0x80, B);
+        builder.end(0x90);
+        assert_eq!(
+            rows(&builder.build()),
+            [(0, Cfa::Nothing), (0x10, Cfa::Sp(8)), (0x40, Cfa::Sp(16)), (0x90, Cfa::Nothing)]
+        );
+    }
+
+    #[test]
+    fn every_page_begins_with_the_rule_in_force() {
+        let mut builder = TableBuilder::default();
+        builder.begin(0x1_fff0, A);
+        builder.end(0x4_0010);
+        builder.begin(0x9_0000, B);
+        builder.end(0x9_0100);
+        let table = builder.build();
+        let numbers: Vec<u32> = table.pages().iter().map(|page| page.number).collect();
+        assert_eq!(numbers, [1, 2, 3, 4, 9]);
+        assert_eq!(
+            rows(&table),
+            [
+                (0x1_0000, Cfa::Nothing),
+                (0x1_fff0, Cfa::Sp(8)),
+                (0x2_0000, Cfa::Sp(8)),
+                (0x3_0000, Cfa::Sp(8)),
+                (0x4_0000, Cfa::Sp(8)),
+                (0x4_0010, Cfa::Nothing),
+                (0x9_0000, Cfa::Sp(16)),
+                (0x9_0100, Cfa::Nothing),
+            ]
+        );
+    }
+
+    #[test]
+    fn an_object_without_functions_has_no_rows() {
+        assert_eq!(TableBuilder::default().build().row_count(), 0);
+    }
+}
