@@ -117,15 +117,9 @@ impl Running {
         rustix::event::poll(&mut fds, Some(&rustix::time::Timespec::default())).is_ok_and(|ready| ready > 0)
     }
 
-    /// Sends it the signal that stopped bpfprof, unless a terminal has sent it one already.
-    pub(super) fn pass_on(&self, signal: Signal) {
-        if signal == Signal::INT && is_in_foreground() {
-            return;
-        }
-        if let Some(pid) = Pid::from_raw(self.tgid.0.cast_signed()) {
-            // It may have ended meanwhile.
-            let _ = kill_process(pid, signal);
-        }
+    /// What sends it signals.
+    pub(super) fn passer(&self) -> SignalPasser {
+        SignalPasser { tgid: self.tgid }
     }
 
     /// Returns when its program is executed, or could not be.
@@ -148,6 +142,27 @@ impl Running {
         let status = child.wait().with_context(|| format!("cannot get the status of `{}`", self.program))?;
         let code = status.code().or(status.signal().map(|signal| 128 + signal)).unwrap_or(1);
         Ok(u8::try_from(code & 0xff).unwrap_or(1))
+    }
+}
+
+/// Hands signals on to a command.
+#[derive(Clone, Copy)]
+pub(super) struct SignalPasser {
+    tgid: Tgid,
+}
+
+impl SignalPasser {
+    /// Sends it a signal that bpfprof got, unless a terminal has sent it one already.
+    ///
+    /// Its number is not used again before bpfprof asks for its status.
+    pub(super) fn pass_on(self, signal: Signal) {
+        if signal == Signal::INT && is_in_foreground() {
+            return;
+        }
+        if let Some(pid) = Pid::from_raw(self.tgid.0.cast_signed()) {
+            // It may have ended meanwhile.
+            let _ = kill_process(pid, signal);
+        }
     }
 }
 

@@ -32,6 +32,7 @@ pub(super) struct Session {
     recording: Recording,
     event: ChosenEvent,
     target: String,
+    launched: Option<Tgid>,
     begun: Instant,
     cpus: usize,
 }
@@ -92,6 +93,7 @@ impl Session {
             recording: Recording::default(),
             event,
             target: target.description.clone(),
+            launched: target.launched,
             begun: Instant::now(),
             cpus: 0,
         };
@@ -156,8 +158,15 @@ impl Session {
         for (time, record) in self.sideband.take_until(cut) {
             self.history.apply(time, record, &mut self.objects);
         }
-        let Self { sampler, recording, history, .. } = self;
-        sampler.drain(|sample| recording.add(sample, history));
+        let Self { sampler, recording, history, launched, .. } = self;
+        sampler.drain(|sample| {
+            // Until it executes its program, a command is a copy of this process.
+            let waits =
+                *launched == Some(sample.tgid) && !history.has_executed_before(sample.tgid, sample.first);
+            if !waits {
+                recording.add(sample, history);
+            }
+        });
         self.history.forget_before(cut);
         self.answer_requests()
     }

@@ -76,7 +76,7 @@ impl Unwinding {
                     self.provide_as(request.file, object, objects, sampler)?;
                 }
                 (None, Location::Unknown) if self.unanswered.len() < MAX_UNANSWERED => {
-                    self.unanswered.push(request)
+                    self.unanswered.push(request);
                 }
                 (None, Location::Unknown) => {}
             }
