@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::thread::{self, JoinHandle};
 
@@ -70,6 +71,16 @@ impl Command {
         ready.read_exact(&mut number).context("cannot start a process for the command")?;
         let program = program.to_string_lossy().into_owned();
         Ok(Self { tgid: Tgid(u32::from_ne_bytes(number)), program, go, spawning })
+    }
+
+    /// The file that `execvp(3)` will find for its program.
+    pub(super) fn path(&self) -> Option<PathBuf> {
+        let program = Path::new(&self.program);
+        if program.components().count() > 1 || self.program.contains('/') {
+            return Some(program.to_path_buf());
+        }
+        let folders = std::env::var_os("PATH")?;
+        std::env::split_paths(&folders).map(|folder| folder.join(program)).find(|path| path.is_file())
     }
 
     /// Opens what is needed to see it end. The program is not executed yet.

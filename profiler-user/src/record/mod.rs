@@ -125,6 +125,7 @@ async fn record(
     mut running: Option<Running>,
     signals: &mut Signals,
 ) -> anyhow::Result<ExitCode> {
+    session.settle().await?;
     session.start()?;
     if let Some(running) = &mut running {
         running.release();

@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io::{Read as _, Seek as _};
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
 
@@ -26,6 +27,8 @@ pub(super) struct ResolvedTarget {
     pub processes: Vec<Tgid>,
     /// The command that was started.
     pub launched: Option<Tgid>,
+    /// The file it will execute, as far as it can be told beforehand.
+    pub program: Option<PathBuf>,
     /// What ends the run.
     pub watch: Watch,
 }
@@ -47,6 +50,7 @@ pub(super) fn resolve(options: &Options, command: Option<&Command>) -> anyhow::R
             scope: Scope::Descendants,
             processes: vec![command.tgid],
             launched: Some(command.tgid),
+            program: command.path(),
             watch: none(),
         }),
         (Target::Processes(tgids), None) => {
@@ -57,6 +61,7 @@ pub(super) fn resolve(options: &Options, command: Option<&Command>) -> anyhow::R
                 scope: Scope::Descendants,
                 processes: tgids.clone(),
                 launched: None,
+                program: None,
                 watch: Watch { processes, threads: Vec::new() },
             })
         }
@@ -71,6 +76,7 @@ pub(super) fn resolve(options: &Options, command: Option<&Command>) -> anyhow::R
                 scope: Scope::Descendants,
                 processes,
                 launched: None,
+                program: None,
                 watch: Watch { processes: Vec::new(), threads },
             })
         }
@@ -82,6 +88,7 @@ pub(super) fn resolve(options: &Options, command: Option<&Command>) -> anyhow::R
                 scope: Scope::All,
                 processes: Vec::new(),
                 launched: None,
+                program: None,
                 watch: none(),
             })
         }
@@ -91,6 +98,7 @@ pub(super) fn resolve(options: &Options, command: Option<&Command>) -> anyhow::R
             scope: Scope::All,
             processes: Vec::new(),
             launched: None,
+            program: None,
             watch: none(),
         }),
     }
