@@ -328,7 +328,7 @@ impl Session {
 
 impl Recorded {
     /// Gives it names.
-    pub(super) fn symbolize(self, options: SymbolOptions) -> Profile {
+    pub(super) fn symbolize(self, options: &SymbolOptions) -> Profile {
         symbolize(&self.recording, &self.objects, self.header, options)
     }
 }
