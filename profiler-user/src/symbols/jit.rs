@@ -22,7 +22,7 @@ pub(super) fn resolve(maps: &PerfMaps, tgid: Tgid, addresses: &[UserAddress]) ->
     let Ok(file) = maps.open(tgid) else {
         return vec![Resolution::Unnamed(NoName::NoPerfMap); addresses.len()];
     };
-    let named = names(file, addresses);
+    let named = names(&file, addresses);
     let resolutions = addresses.iter().map(|address| match named.get(address) {
         Some(name) => Resolution::Named { function: name.clone(), inlined: Vec::new() },
         None => Resolution::Unnamed(NoName::NotCovered),
@@ -31,7 +31,7 @@ pub(super) fn resolve(maps: &PerfMaps, tgid: Tgid, addresses: &[UserAddress]) ->
 }
 
 /// The last name that the map gives each of these sorted addresses. The map itself is not kept: it can be long, and few addresses are asked for.
-fn names(file: File, addresses: &[UserAddress]) -> BTreeMap<UserAddress, String> {
+fn names(file: &File, addresses: &[UserAddress]) -> BTreeMap<UserAddress, String> {
     let mut named = BTreeMap::new();
     let mut reader = BufReader::with_capacity(1 << 16, file.take(MAX_MAP));
     let mut line = Vec::new();
@@ -77,7 +77,7 @@ mod tests {
         file.write_all(map).unwrap();
         file.rewind().unwrap();
         let addresses: Vec<UserAddress> = addresses.iter().copied().map(UserAddress).collect();
-        let names = names(file, &addresses);
+        let names = names(&file, &addresses);
         addresses.iter().map(|address| names.get(address).cloned()).collect()
     }
 
