@@ -1,8 +1,11 @@
 //! Programs in other mount and pid namespaces, and below other roots.
 
 use std::fs;
+use std::process::Command;
 
 use anyhow::{Context, Result};
+
+use bpfprof_tests::{Bpfprof, host};
 
 use crate::program::Workshop;
 use crate::recorded::Recorded;
@@ -59,4 +62,12 @@ fn a_program_in_a_pid_namespace() -> Result<()> {
     let burn = shop.build("burn", "burns_in_a_pid_namespace", &[])?;
     let recorded = Recorded::script(&format!("unshare -pf --mount-proc {} 0.5", burn.display()))?;
     recorded.spent_in("burns_in_a_pid_namespace", 0.8)
+}
+
+#[test]
+fn from_inside_a_pid_namespace_no_stranger_is_sampled() -> Result<()> {
+    let mut inside = Command::new("unshare");
+    inside.args(["-pf", "--mount-proc"]).arg(host::bpfprof());
+    let refused = Bpfprof::through(inside).args(["-d", "100ms", "-p", "1"]).run()?;
+    refused.expect_refusal(1, &["pid namespace", "--pid=host"])
 }
