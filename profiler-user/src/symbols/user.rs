@@ -202,7 +202,8 @@ impl NameSource {
     fn ask(&self, addresses: &[u64], dwarf: bool, inlines: bool, style: Style) -> Option<Vec<Option<Found>>> {
         let symbolizer = Symbolizer::builder()
             .enable_auto_reload(false)
-            .enable_code_info(false)
+            // blazesym finds inlined functions only together with lines.
+            .enable_code_info(inlines && dwarf)
             .enable_inlined_fns(inlines && dwarf)
             .build();
         let mut elf = Elf::new(&self.path);

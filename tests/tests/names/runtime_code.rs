@@ -12,9 +12,12 @@ fn node_names_its_functions_in_a_perf_map() -> Result<()> {
         return host::skip("node_names_its_functions_in_a_perf_map", "node is not installed");
     }
     let script = workload("burn.js");
-    for namespace in ["", "unshare -pf --mount-proc "] {
-        let command =
-            format!("{namespace}node --perf-basic-prof {} 1; rm -f /tmp/perf-*.map", script.display());
+    // A /tmp of its own, which is gone when its last process is. The script is opened before: it may lie below /tmp.
+    for namespaces in ["-m", "-mpf"] {
+        let command = format!(
+            "unshare {namespaces} sh -c 'exec <{} && mount -t tmpfs none /tmp && cd /tmp && exec node --perf-basic-prof - 1'",
+            script.display()
+        );
         let recorded = Recorded::script(&command)?;
         let named = recorded
             .folded
