@@ -12,10 +12,10 @@ fn node_names_its_functions_in_a_perf_map() -> Result<()> {
         return host::skip("node_names_its_functions_in_a_perf_map", "node is not installed");
     }
     let script = workload("burn.js");
-    // A /tmp of its own, which is gone when its last process is. The script is opened before: it may lie below /tmp.
+    // A /tmp of its own, which is gone when its last process is, and the map before it. The script is opened before: it may lie below /tmp.
     for namespaces in ["-m", "-mpf"] {
         let command = format!(
-            "unshare {namespaces} sh -c 'exec <{} && mount -t tmpfs none /tmp && cd /tmp && exec node --perf-basic-prof - 1'",
+            "unshare {namespaces} sh -c 'exec <{} && mount -t tmpfs none /tmp && cd /tmp && node --perf-basic-prof - 1; rm /tmp/perf-*.map'",
             script.display()
         );
         let recorded = Recorded::script(&command)?;

@@ -31,6 +31,22 @@ fn a_thousand_of_2_to_20_ms_are_all_attributed_and_named() -> Result<()> {
 }
 
 #[test]
+fn files_that_are_removed_when_their_processes_end() -> Result<()> {
+    let shop = Workshop::new()?;
+    let burn = shop.build("burn", "burns_before_removal", &["-Wl,--build-id=none"])?;
+    let copy = shop.path("copy");
+    let script = format!(
+        "i=0; while [ $i -lt 40 ]; do cp {} {1}; {1} 0.02; rm {1}; i=$((i+1)); done",
+        burn.display(),
+        copy.display()
+    );
+    let recorded = Recorded::script(&script)?;
+    let named = recorded.named_share(|line| line.comm == "copy");
+    ensure!(named >= 0.95, "{named} of the innermost user frames have names:\n{}", recorded.stderr);
+    Ok(())
+}
+
+#[test]
 fn the_innermost_user_frame_during_an_exec_is_of_the_program_before() -> Result<()> {
     let recorded = Recorded::script("i=0; while [ $i -lt 500 ]; do /bin/true; i=$((i+1)); done")?;
     let in_exec = |line: &Line| line.frames.iter().any(|frame| frame.starts_with("do_execveat_common"));
