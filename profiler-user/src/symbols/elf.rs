@@ -19,6 +19,8 @@ pub(super) struct ElfFile {
     pub(super) debug_info: u64,
     /// Name and CRC-32 of its separate debug file.
     pub(super) debug_link: Option<(Vec<u8>, u32)>,
+    /// Whether its DWARF leads to other files by paths of its own choice.
+    pub(super) leads_elsewhere: bool,
     /// Bytes that its compressed sections claim to become.
     pub(super) decompressed: u64,
     /// Its compressed symbol table (`.gnu_debugdata`).
@@ -51,6 +53,7 @@ impl ElfFile {
             has_symbols: false,
             has_exports: false,
             debug_info: 0,
+            leads_elsewhere: false,
             debug_link: elf.gnu_debuglink().ok().flatten().map(|(name, crc)| (name.to_vec(), crc)),
             decompressed: 0,
             mini_symbols: None,
@@ -69,6 +72,7 @@ impl ElfFile {
                 Ok(b".symtab") => found.has_symbols = true,
                 Ok(b".dynsym") => found.has_exports = true,
                 Ok(b".debug_info") => found.debug_info = section.size(),
+                Ok(b".gnu_debugaltlink" | b".debug_sup") => found.leads_elsewhere = true,
                 Ok(b".gnu_debugdata") if section.size() <= MAX_MINI_SYMBOLS => {
                     found.mini_symbols = section.data().ok().map(<[u8]>::to_vec);
                     found.has_symbols |= found.mini_symbols.is_some();
@@ -76,6 +80,7 @@ impl ElfFile {
                 _ => {}
             }
         }
+        found.leads_elsewhere |= found.debug_link.as_ref().is_some_and(|(name, _)| name.contains(&b'/'));
         Ok(found)
     }
 

@@ -184,7 +184,9 @@ impl NameSource {
     fn new(path: &Path, file: Arc<File>, elf: &ElfFile, options: &SymbolOptions) -> Self {
         // Without a symbol table, DWARF is the only place of names.
         let wanted = options.inlines && elf.debug_info <= MAX_DEBUG_INFO;
-        let dwarf = elf.debug_info > 0 && (wanted || !elf.has_symbols);
+        // blazesym opens whatever a link names; root must not open a device because a stranger's file says so.
+        let harmless = !elf.leads_elsewhere || is_trusted(&file);
+        let dwarf = elf.debug_info > 0 && (wanted || !elf.has_symbols) && harmless;
         Self { path: readable_path(path, &file), _file: file, dwarf }
     }
 
@@ -240,11 +242,104 @@ fn check_sizes(elf: &ElfFile) -> Result<(), String> {
     }
 }
 
-/// A package of split DWARF (`.dwp`) is looked up beside an object's path, so that is used while it still names the very file.
+/// Whether a file belongs to root or to who runs bpfprof.
+fn is_trusted(file: &File) -> bool {
+    let owner = file.metadata().map(|metadata| metadata.uid());
+    owner.is_ok_and(|owner| owner == 0 || owner == rustix::process::geteuid().as_raw())
+}
+
+/// What blazesym opens: the very file, or its path where a package of split DWARF (`.dwp`) lies beside it.
 fn readable_path(path: &Path, file: &File) -> PathBuf {
-    let same = |path: &Path| {
+    let same = || {
         let (Ok(named), Ok(opened)) = (fs::metadata(path), file.metadata()) else { return false };
         (named.dev(), named.ino()) == (opened.dev(), opened.ino())
     };
-    if same(path) { path.to_path_buf() } else { format!("/proc/self/fd/{}", file.as_raw_fd()).into() }
+    let mut package = path.as_os_str().to_os_string();
+    package.push(".dwp");
+    if Path::new(&package).is_file() && same() {
+        path.to_path_buf()
+    } else {
+        format!("/proc/self/fd/{}", file.as_raw_fd()).into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::FileExt as _;
+
+    use crate::kernel::Mapped;
+    use crate::types::Tgid;
+
+    fn options(inlines: bool) -> SymbolOptions {
+        SymbolOptions { inlines, strip_generics: false, debug_dirs: Vec::new(), debuginfod: None }
+    }
+
+    fn resolve_batch(file: File, offsets: &[FileOffset], inlines: bool) -> Result<Vec<Resolution>, String> {
+        let object = Object::named("/nonexistent/object", None);
+        let options = options(inlines);
+        let offsets = offsets.to_vec();
+        guarded(move || {
+            Batch::prepare(&object, file.into(), None, &options).map(|batch| batch.resolve(&offsets))
+        })
+    }
+
+    /// Place of a function of this program in its file.
+    fn own_code() -> FileOffset {
+        let address = own_code as fn() -> FileOffset as usize as u64;
+        let mapping = crate::processes::mappings(Tgid(std::process::id()))
+            .into_iter()
+            .find(|Mapped { start, len, .. }| (start.0..start.0 + len).contains(&address))
+            .unwrap();
+        FileOffset(address - mapping.start.0 + mapping.file_offset.0)
+    }
+
+    #[test]
+    fn a_function_of_this_program_has_its_name() {
+        for inlines in [false, true] {
+            let file = File::open("/proc/self/exe").unwrap();
+            let resolved = resolve_batch(file, &[own_code()], inlines).unwrap();
+            assert!(
+                matches!(&resolved[0], Resolution::Named { function, .. } if function.ends_with("user::tests::own_code")),
+                "{resolved:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn malformed_files_cost_no_more_than_their_names() {
+        let original = fs::read("/bin/true").unwrap();
+        let offsets: Vec<FileOffset> = (0..original.len() as u64).step_by(512).map(FileOffset).collect();
+        let mut random = 1u64;
+        let mut next = || {
+            // xorshift64
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            random
+        };
+        for round in 0..200 {
+            let mut bytes = original.clone();
+            if round % 2 == 0 {
+                bytes.truncate(next() as usize % bytes.len());
+            }
+            // Headers are at both ends of the file.
+            for _ in 0..8 {
+                let len = bytes.len().max(1);
+                let at = if next() % 2 == 0 {
+                    next() as usize % len.min(1024)
+                } else {
+                    len - 1 - next() as usize % len.min(2048)
+                };
+                if let Some(byte) = bytes.get_mut(at) {
+                    *byte = next() as u8;
+                }
+            }
+            let file = tempfile::tempfile().unwrap();
+            file.write_all_at(&bytes, 0).unwrap();
+            if let Ok(resolved) = resolve_batch(file, &offsets, true) {
+                assert_eq!(resolved.len(), offsets.len());
+            }
+        }
+    }
 }
