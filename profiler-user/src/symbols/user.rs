@@ -212,17 +212,19 @@ impl NameSource {
         elf.debug_syms = dwarf;
         let answers = symbolizer.symbolize(&Source::Elf(elf), Input::VirtOffset(addresses)).ok()?;
         let found = answers.iter().map(|answer| match answer {
-            Symbolized::Sym(symbol) => Some(found(symbol, style)),
-            Symbolized::Unknown(_) => None,
+            Symbolized::Sym(symbol) if !symbol.name.is_empty() => Some(found(symbol, style)),
+            Symbolized::Sym(_) | Symbolized::Unknown(_) => None,
         });
         Some(found.collect())
     }
 }
 
 fn found(symbol: &Sym<'_>, style: Style) -> Found {
+    // Those whose declaration dwz moved to another file come without a name.
+    let inlined = symbol.inlined.iter().filter(|inlined| !inlined.name.is_empty());
     Found {
         function: style.apply(&symbol.name),
-        inlined: symbol.inlined.iter().map(|inlined| style.apply(&inlined.name)).collect(),
+        inlined: inlined.map(|inlined| style.apply(&inlined.name)).collect(),
         covers: symbol.size.is_some_and(|size| symbol.offset < size),
     }
 }
