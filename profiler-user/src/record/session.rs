@@ -172,6 +172,12 @@ impl Session {
         // Waits for what the kernel is writing, so that the side-band records up to the cut are whole too.
         self.sampler.switch_tables();
         for (time, record) in self.sideband.take_until(cut) {
+            // Records that were read just now were never looked at.
+            if let SidebandRecord::Mapped { tgid, mapped } = &record
+                && self.history.replaces(*tgid, mapped)
+            {
+                self.sampler.forget_mappings(*tgid)?;
+            }
             self.history.apply(time, record, &mut self.objects);
         }
         let Self { sampler, recording, history, launched, .. } = self;
