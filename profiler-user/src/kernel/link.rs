@@ -7,7 +7,7 @@ use std::ptr;
 
 use aya_obj::generated::bpf_attach_type::{BPF_PERF_EVENT, BPF_TRACE_ITER};
 use aya_obj::generated::bpf_attr;
-use aya_obj::generated::bpf_cmd::{self, BPF_ITER_CREATE, BPF_LINK_CREATE};
+use aya_obj::generated::bpf_cmd::{self, BPF_ITER_CREATE, BPF_LINK_CREATE, BPF_PROG_TEST_RUN};
 
 /// A program attached to a perf event. Dropping it detaches, as does the death of the process.
 #[derive(Debug)]
@@ -52,6 +52,13 @@ impl MappingIterator {
     }
 }
 
+/// Runs a raw tracepoint program now, in this process. Minimum kernel: 5.10.
+pub(super) fn run_once(program: BorrowedFd<'_>) -> io::Result<()> {
+    let mut attr = no_attributes();
+    attr.test.prog_fd = program.as_raw_fd().cast_unsigned();
+    call(BPF_PROG_TEST_RUN, &attr).map(drop)
+}
+
 fn no_attributes() -> bpf_attr {
     // SAFETY: all fields of the union are plain numbers, for which zero is valid.
     unsafe { std::mem::zeroed() }
@@ -59,12 +66,17 @@ fn no_attributes() -> bpf_attr {
 
 /// A `bpf(2)` command that gives a descriptor.
 fn bpf(command: bpf_cmd, attr: &bpf_attr) -> io::Result<OwnedFd> {
-    // SAFETY: the attribute outlives the call and its size is given.
-    let fd = unsafe { libc::syscall(libc::SYS_bpf, command, ptr::from_ref(attr), size_of::<bpf_attr>()) };
-    let fd = i32::try_from(fd).unwrap_or(-1);
-    if fd < 0 {
-        return Err(io::Error::last_os_error());
-    }
+    let fd = call(command, attr)?;
     // SAFETY: the kernel just gave this descriptor to us alone.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// A `bpf(2)` command.
+fn call(command: bpf_cmd, attr: &bpf_attr) -> io::Result<i32> {
+    // SAFETY: the attribute outlives the call and its size is given.
+    let result = unsafe { libc::syscall(libc::SYS_bpf, command, ptr::from_ref(attr), size_of::<bpf_attr>()) };
+    match i32::try_from(result) {
+        Ok(result) if result >= 0 => Ok(result),
+        _ => Err(io::Error::last_os_error()),
+    }
 }

@@ -12,8 +12,8 @@ use profiler_common::mapping::{FileEntry, FileKey, ProcessMappings};
 use profiler_common::sample::TableLayout;
 use profiler_common::tally;
 
-use super::link::MappingIterator;
-use super::{KernelError, btf};
+use super::link::{self, MappingIterator};
+use super::{KernelError, btf, pid_namespace};
 use crate::types::{Tgid, Tid};
 
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../../bpf/bpfprof.bpf.o");
@@ -106,6 +106,12 @@ impl Programs {
         let sample: &mut PerfEvent = program(&mut ebpf, SAMPLE_PROGRAM)?;
         sample.load().map_err(|error| refused(&error))?;
         let mut programs = Self { ebpf, existing_mappings: None };
+        if pid_namespace::is_own() {
+            let learn: &mut RawTracePoint = program(&mut programs.ebpf, "learn_namespace")?;
+            learn.load().map_err(|error| refused(&error))?;
+            let fd = learn.fd().map_err(|error| refused(&error))?;
+            link::run_once(fd.as_fd()).map_err(KernelError::system("learning the pid namespace"))?;
+        }
         programs.follow(target)?;
         if filter.walk != Walk::None {
             programs.note_mappings()?;
@@ -271,7 +277,7 @@ fn configuration(target: &Target, filter: &Filter, tables: TableLayout) -> Resul
         offsets: offsets.task,
         mapping_offsets: offsets.mapping,
         vdso_pages: filter.vdso_pages,
-        padding: 0,
+        namespaced: pid_namespace::is_own().into(),
     })
 }
 

@@ -85,16 +85,29 @@ impl History {
         Self { scope, processes: HashMap::new() }
     }
 
+    /// Which processes are remembered.
+    #[must_use]
+    pub fn scope(&self) -> Scope {
+        self.scope
+    }
+
     /// Takes a process as `/proc` shows it now. One that is gone or unreadable stays unknown.
     ///
     /// To be called after the side-band records have begun to flow: they correct what changes while it is read.
     pub fn scan(&mut self, tgid: Tgid, objects: &mut Objects) {
-        let mut mappings = Mappings::default();
-        for mapped in scan::mappings(tgid) {
-            mappings.insert(MonotonicTime(0), &mapped, objects.find(tgid, &mapped));
-        }
-        let image = Image { since: MonotonicTime(0), executed: false, mappings: Rc::new(mappings) };
+        let image = scanned(tgid, MonotonicTime(0), objects);
         self.processes.insert(tgid, Process { images: vec![image], exited: None });
+    }
+
+    /// Takes a process as `/proc` shows it now for all times from `time` on: records of it may be lost.
+    pub fn rescan(&mut self, tgid: Tgid, time: MonotonicTime, objects: &mut Objects) {
+        let image = scanned(tgid, time, objects);
+        self.processes.entry(tgid).or_default().images.push(image);
+    }
+
+    /// All processes that are known.
+    pub fn processes(&self) -> impl Iterator<Item = Tgid> {
+        self.processes.keys().copied()
     }
 
     /// Applies the next record. Objects are opened at once, before their process can end.
@@ -194,6 +207,14 @@ impl History {
             Scope::Descendants => self.processes.get_mut(&tgid),
         }
     }
+}
+
+fn scanned(tgid: Tgid, since: MonotonicTime, objects: &mut Objects) -> Image {
+    let mut mappings = Mappings::default();
+    for mapped in scan::mappings(tgid) {
+        mappings.insert(since, &mapped, objects.find(tgid, &mapped));
+    }
+    Image { since, executed: false, mappings: Rc::new(mappings) }
 }
 
 impl Process {
@@ -385,6 +406,18 @@ mod tests {
         assert!(scene.history.knows(gone));
         scene.history.forget_before(MonotonicTime(21));
         assert!(!scene.history.knows(gone));
+    }
+
+    #[test]
+    fn a_rescan_holds_from_its_time_on() {
+        let mut scene = Scene::new();
+        let this = Tgid(std::process::id());
+        scene.history.processes.insert(this, Process::default());
+        scene.map(10, this, 0x1000, 0x1000, "/bin/nosuch");
+        scene.history.rescan(this, MonotonicTime(20), &mut scene.objects);
+        assert_eq!(scene.at(15, this, 0x1000), named("nosuch", 0x1000));
+        let ours = scan::mappings(this);
+        assert!(ours.iter().any(|mapped| scene.at(25, this, mapped.start.0).is_some()));
     }
 
     #[test]

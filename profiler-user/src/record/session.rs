@@ -36,6 +36,10 @@ pub(super) struct Session {
     event: ChosenEvent,
     target: String,
     launched: Option<Tgid>,
+    /// Processes from which the others descend.
+    roots: Vec<Tgid>,
+    /// Side-band records that are lost and answered.
+    lost_records: u64,
     begun: Instant,
     cpus: usize,
 }
@@ -101,6 +105,8 @@ impl Session {
             event,
             target: target.description.clone(),
             launched: target.launched,
+            roots: target.processes.clone(),
+            lost_records: 0,
             begun: Instant::now(),
             cpus: 0,
         };
@@ -180,6 +186,7 @@ impl Session {
             }
             self.history.apply(time, record, &mut self.objects);
         }
+        self.answer_lost_records(cut);
         let Self { sampler, recording, history, launched, .. } = self;
         sampler.drain(|sample| {
             // Until it executes its program, a command is a copy of this process.
@@ -191,6 +198,27 @@ impl Session {
         });
         self.history.forget_before(cut);
         self.answer_requests()
+    }
+
+    /// Records that are lost may have told of forks, execs and mappings: what `/proc` shows stands in for them from now on.
+    fn answer_lost_records(&mut self, now: MonotonicTime) {
+        let lost = self.sideband.lost();
+        if lost == self.lost_records {
+            return;
+        }
+        self.lost_records = lost;
+        // The exec of the command may be among them.
+        self.launched = None;
+        let concerned: HashSet<Tgid> = match self.history.scope() {
+            Scope::All => everyone().into_iter().collect(),
+            Scope::Descendants => {
+                descendants(&self.roots).into_iter().chain(self.history.processes()).collect()
+            }
+        };
+        for tgid in concerned {
+            self.family.insert(tgid);
+            self.history.rescan(tgid, now, &mut self.objects);
+        }
     }
 
     /// How far it is.

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use bpfprof_tests::{Bpfprof, host};
+use bpfprof_tests::host;
 
 use crate::program::Workshop;
 use crate::recorded::Recorded;
@@ -33,7 +33,7 @@ fn processes_of_a_mount_namespace_that_is_gone() -> Result<()> {
     let burn = shop.build("burn", "burns_inside", &["-Wl,--build-id=none"])?;
     let path = shop.build("program", "burns_outside", &["-Wl,--build-id=none"])?;
     let script = format!(
-        "unshare -m sh -c 'mount -t tmpfs none /mnt && cp {0} /mnt/b && mount --bind /mnt/b {1} && for i in 1 2 3 4 5 6 7 8; do {1} 0.05; done'",
+        "unshare -m sh -c 'mount -t tmpfs none /mnt && cp {0} /mnt/b && mount --bind /mnt/b {1} && for i in 1 2 3; do {1} 0.3; done'",
         burn.display(),
         path.display()
     );
@@ -65,9 +65,30 @@ fn a_program_in_a_pid_namespace() -> Result<()> {
 }
 
 #[test]
-fn from_inside_a_pid_namespace_no_stranger_is_sampled() -> Result<()> {
-    let mut inside = Command::new("unshare");
-    inside.args(["-pf", "--mount-proc"]).arg(host::bpfprof());
-    let refused = Bpfprof::through(inside).args(["-d", "100ms", "-p", "1"]).run()?;
-    refused.expect_refusal(1, &["pid namespace", "--pid=host"])
+fn from_inside_a_pid_namespace_ids_are_those_seen_there() -> Result<()> {
+    let shop = Workshop::new()?;
+    let (burn, stranger) =
+        (shop.build("burn", "burns_inside", &[])?, shop.build("stranger", "burns_outside", &[])?);
+    let mut outside = Command::new(&stranger).arg("3").spawn()?;
+    let path = |name: &str| shop.path(&format!("{name}.folded"));
+    // The id of the first process started there is 2, which outside is a kernel thread.
+    let script = format!(
+        "{burn} 1.5 & test $! = 2 && {bpfprof} -q --pid 2 -o {attached} && {bpfprof} -q -o {launched} -- sh -c '{burn} 0.3 & wait' && \
+         {{ {burn} 1 & }} && {bpfprof} -q -d 300ms --all -o {all}",
+        burn = burn.display(),
+        bpfprof = host::bpfprof().display(),
+        attached = path("attached").display(),
+        launched = path("launched").display(),
+        all = path("all").display(),
+    );
+    let status = Command::new("unshare").args(["-pf", "--mount-proc", "sh", "-c", &script]).status()?;
+    outside.kill()?;
+    outside.wait()?;
+    anyhow::ensure!(status.success(), "the script failed: {status}");
+    for (run, target) in [("attached", "--pid"), ("launched", "a command"), ("all", "--all")] {
+        let stacks = fs::read_to_string(path(run))?;
+        anyhow::ensure!(stacks.contains("burns_inside"), "{target} missed the process: {stacks}");
+        anyhow::ensure!(!stacks.contains("burns_outside"), "{target} sampled a stranger: {stacks}");
+    }
+    Ok(())
 }
