@@ -44,7 +44,7 @@ pub struct Config {
     pub namespaced: u32,
 }
 
-const _: () = assert!(size_of::<Config>() == 4 * 8 + 36 * 4);
+const _: () = assert!(size_of::<Config>() == 4 * 8 + 38 * 4);
 
 /// Byte offsets in the kernel's own structures, taken from its BTF.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,6 +70,10 @@ pub struct TaskOffsets {
     pub pid_level: u32,
     /// `pid.numbers`
     pub pid_numbers: u32,
+    /// Program counter in `pt_regs`
+    pub saved_pc: u32,
+    /// Always 0: fills the last word.
+    pub padding: u32,
 }
 
 /// Byte offsets in the kernel's own structures that describe mappings, taken from its BTF.

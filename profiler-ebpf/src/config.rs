@@ -30,6 +30,8 @@ static CONFIG: Config = Config {
         thread_pid: 0,
         pid_level: 0,
         pid_numbers: 0,
+        saved_pc: 0,
+        padding: 0,
     },
     mapping_offsets: MappingOffsets {
         start: 0,

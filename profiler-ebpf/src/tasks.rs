@@ -2,7 +2,10 @@
 
 use core::ffi::c_void;
 
-use aya_ebpf::{helpers::generated::bpf_get_current_task_btf, programs::RawTracePointContext};
+use aya_ebpf::{
+    helpers::generated::{bpf_get_current_task_btf, bpf_task_pt_regs},
+    programs::RawTracePointContext,
+};
 use profiler_common::config::{target, walk};
 
 use crate::{
@@ -59,6 +62,10 @@ fn note_program() {
     let exec_id = read_u64(task as u64, config!(offsets.self_exec_id)) as u32;
     let mm = read_u64(task as u64, config!(offsets.mm));
     mappings::discover(task, tgid, exec_id, read_u64(mm, config!(mapping_offsets.start_code)));
+    // A program with a loader begins in the loader.
+    // SAFETY: the pointer is the current task's, from `bpf_get_current_task_btf`.
+    let registers = unsafe { bpf_task_pt_regs(task.cast()) } as KernelAddress;
+    mappings::discover(task, tgid, exec_id, read_u64(registers, config!(offsets.saved_pc)));
 }
 
 /// `sched_process_exit(task)`: the thread is gone; with the last one, the process.

@@ -137,7 +137,7 @@ impl Session {
 
     /// Opens the objects that processes have just mapped, while the processes live, and answers what the kernel side asks for.
     pub(super) fn open_new_objects(&mut self) -> Result<(), KernelError> {
-        let mut found = Vec::new();
+        let (mut found, mut changed) = (Vec::new(), HashSet::new());
         for record in self.sideband.look() {
             match record {
                 SidebandRecord::Forked { parent, child } if self.family.contains(parent) => {
@@ -148,9 +148,13 @@ impl Session {
                     if self.history.replaces(*tgid, mapped) {
                         self.sampler.forget_mappings(*tgid)?;
                     }
+                    changed.insert(*tgid);
                 }
                 _ => {}
             }
+        }
+        if self.eager {
+            changed.into_iter().try_for_each(|tgid| self.sampler.note_mappings(tgid))?;
         }
         if self.eager {
             self.provide(found)?;
