@@ -39,6 +39,8 @@ pub(crate) const FOR_EBPF: &[Package] = &[
 pub(crate) const FOR_X86_64_VM: &[Package] = &[
     Package { name: "gcc", probe: Probe::Command("x86_64-linux-gnu-gcc") },
     Package { name: "libc6-dev", probe: Probe::File("/usr/include/stdio.h") },
+    Package { name: "binutils", probe: Probe::Command("strip") },
+    Package { name: "libc-bin", probe: Probe::Command("ldd") },
     Package { name: "qemu-system-x86", probe: Probe::Command("qemu-system-x86_64") },
 ];
 

@@ -1,20 +1,31 @@
 //! Writes an initramfs: an uncompressed cpio archive as the kernel reads it (Documentation/driver-api/early-userspace/buffer-format.rst).
 
+use std::collections::BTreeSet;
+
 /// An archive that grows. Nothing is taken from the host's file system but the bytes given, so that no device node needs root.
 #[derive(Default)]
 pub(super) struct Initramfs {
     bytes: Vec<u8>,
     inode: u32,
+    folders: BTreeSet<String>,
 }
 
 impl Initramfs {
-    /// Adds a folder.
+    /// Adds a folder and those above it.
     pub(super) fn folder(&mut self, path: &str) {
-        self.entry(path, S_IFDIR | 0o755, (0, 0), &[]);
+        if let Some((above, _)) = path.rsplit_once('/') {
+            self.folder(above);
+        }
+        if self.folders.insert(path.to_owned()) {
+            self.entry(path, S_IFDIR | 0o755, (0, 0), &[]);
+        }
     }
 
-    /// Adds a file that may be executed.
+    /// Adds a file that may be executed, and the folders above it. The path has no slash in front.
     pub(super) fn program(&mut self, path: &str, content: &[u8]) {
+        if let Some((folder, _)) = path.rsplit_once('/') {
+            self.folder(folder);
+        }
         self.entry(path, S_IFREG | 0o755, (0, 0), content);
     }
 
@@ -62,6 +73,18 @@ const S_IFREG: u32 = 0o100_000;
 #[cfg(test)]
 mod tests {
     use super::Initramfs;
+
+    #[test]
+    fn folders_come_first_and_once() {
+        let mut archive = Initramfs::default();
+        archive.program("lib/a/x", b"");
+        archive.program("lib/a/y", b"");
+        let text = String::from_utf8(archive.finish()).unwrap();
+        let positions: Vec<_> =
+            ["lib\0", "lib/a\0", "lib/a/x\0", "lib/a/y\0"].map(|path| text.find(path)).into();
+        assert!(positions.iter().all(Option::is_some) && positions.is_sorted());
+        assert_eq!(text.matches("lib/a\0").count(), 1);
+    }
 
     #[test]
     fn headers_and_contents_lie_where_the_kernel_looks() {

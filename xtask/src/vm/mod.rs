@@ -184,7 +184,7 @@ fn hertz(machine: Machine) -> u32 {
 
 fn initramfs(busybox: &Path, payload: &Payload, init: &str) -> Result<Vec<u8>> {
     let mut archive = Initramfs::default();
-    for folder in ["bin", "dev", "proc", "sys", "tmp"] {
+    for folder in ["dev", "proc", "sys", "tmp"] {
         archive.folder(folder);
     }
     // The kernel opens it for init before anything is mounted.
@@ -192,6 +192,10 @@ fn initramfs(busybox: &Path, payload: &Payload, init: &str) -> Result<Vec<u8>> {
     archive.program("init", init.as_bytes());
     archive.program("bin/busybox", &read(busybox)?);
     archive.program("bin/bpfprof", &read(&payload.bpfprof)?);
+    for library in &payload.libraries {
+        let path = library.to_str().with_context(|| format!("{} is not UTF-8", library.display()))?;
+        archive.program(path.trim_start_matches('/'), &read(library)?);
+    }
     archive.program("bin/chain", &read(&payload.chain)?);
     archive.program("bin/chain-fp", &read(&payload.chain_fp)?);
     Ok(archive.finish())
