@@ -34,6 +34,8 @@ impl Sysroot {
             })?;
             fs::rename(unpacked.join("usr"), &sysroot.folder)
                 .with_context(|| format!("{} cannot be put in place", sysroot.folder.display()))?;
+            fs::remove_dir_all(&unpacked)
+                .with_context(|| format!("{} cannot be removed", unpacked.display()))?;
             ensure!(
                 sysroot.is_complete(),
                 "{LIBRARY_PACKAGE} holds no library for {}",

@@ -1,19 +1,13 @@
 //! The lanes: which kernels on which machines.
 
-/// A kernel on an emulated machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+use clap::{ValueEnum, builder::PossibleValue};
+
+/// A kernel on an emulated machine: the oldest supported kernel, and the newest in Debian 12.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lane {
-    /// The oldest supported kernel
-    #[value(name = "x86_64-6.1")]
     X86_64Linux6_1,
-    /// The newest kernel in Debian 12
-    #[value(name = "x86_64-6.12")]
     X86_64Linux6_12,
-    /// The oldest supported kernel, with a PMU that counts cycles
-    #[value(name = "aarch64-6.1")]
     Aarch64Linux6_1,
-    /// The newest kernel in Debian 12, with a PMU that counts cycles
-    #[value(name = "aarch64-6.12")]
     Aarch64Linux6_12,
 }
 
@@ -48,6 +42,16 @@ impl Lane {
             Self::Aarch64Linux6_1 => "linux-image-cloud-arm64",
             Self::Aarch64Linux6_12 => "linux-image-6.12-cloud-arm64",
         }
+    }
+}
+
+impl ValueEnum for Lane {
+    fn value_variants<'a>() -> &'a [Self] {
+        &Self::ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.name()))
     }
 }
 

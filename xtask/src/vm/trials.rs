@@ -5,6 +5,7 @@ use anyhow::{Result, bail, ensure};
 use super::{console::Outcome, lane::Machine, profile::Profile};
 
 /// A shell command in the guest and what its outcome must be.
+#[derive(Clone, Copy)]
 pub(super) struct Trial {
     pub(super) name: &'static str,
     /// One line, without single quotes.
@@ -22,14 +23,6 @@ pub(super) fn trials(machine: Machine) -> Vec<Trial> {
         Machine::Aarch64 => WITH_PMU,
     };
     COMMON.iter().chain(of_machine).copied().collect()
-}
-
-impl Copy for Trial {}
-
-impl Clone for Trial {
-    fn clone(&self) -> Self {
-        *self
-    }
 }
 
 /// Samples below this tell nothing about shares.
