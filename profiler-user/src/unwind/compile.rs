@@ -5,10 +5,11 @@ use std::fs::File;
 use std::io;
 
 use gimli::{
-    BaseAddresses, CommonInformationEntry, DebugFrame, EhFrame, EhFrameHdr, EndianSlice,
-    FrameDescriptionEntry, LittleEndian, UnwindContext, UnwindOffset, UnwindSection,
+    BaseAddresses, CommonInformationEntry, DebugFrame, EhFrame, EhFrameHdr, EhFrameOffset, EndianSlice,
+    FrameDescriptionEntry, LittleEndian, Pointer, UnwindContext, UnwindOffset, UnwindSection,
 };
-use profiler_common::unwind::row::{Cfa, Rule};
+use profiler_common::limits::MAX_ROW_PAGES;
+use profiler_common::unwind::row::{Cfa, ROW_PAGE_SHIFT, Rule};
 
 use super::elf::{self, Bytes, CallFrames, Segment, Source};
 use super::rules::Machine;
@@ -42,6 +43,13 @@ type Slice<'a> = EndianSlice<'a, LittleEndian>;
 /// More rules than any real object has; a table of them takes 512 MiB.
 const MAX_RULES: usize = 1 << 26;
 
+/// End of the code that the kernel side has pages for.
+const MAX_CODE_OFFSET: u64 = (MAX_ROW_PAGES as u64) << ROW_PAGE_SHIFT;
+
+/// Bytes of entries that are worked through for each byte of call-frame information. Functions share their common entries, which are worked
+/// through for each; in real objects that makes less than 2. An index that names one function again and again would make any number.
+const MAX_WORK: usize = 16;
+
 /// Compiles the table of an object.
 ///
 /// # Errors
@@ -49,7 +57,14 @@ const MAX_RULES: usize = 1 << 26;
 /// When there is nothing to compile. A function that is malformed is left out and costs only itself.
 pub fn compile(file: &File) -> Result<Table, CompileError> {
     let CallFrames { machine, code, source } = elf::read(file)?;
-    let mut compiler = Compiler { machine, code, builder: TableBuilder::default(), context: Box::default() };
+    let (Source::EhFrame { frames, .. } | Source::DebugFrame(frames)) = &source;
+    let mut compiler = Compiler {
+        machine,
+        code,
+        builder: TableBuilder::default(),
+        context: Box::default(),
+        work_left: frames.data.len().saturating_mul(MAX_WORK),
+    };
     match &source {
         Source::EhFrame { index, frames } => compiler.eh_frame(index.as_ref(), frames)?,
         Source::DebugFrame(frames) => {
@@ -66,6 +81,8 @@ struct Compiler<'a> {
     code: Vec<Segment>,
     builder: TableBuilder,
     context: Box<UnwindContext<<Slice<'a> as gimli::Reader>::Offset>>,
+    /// Bytes of entries that may still be worked through.
+    work_left: usize,
 }
 
 impl<'a> Compiler<'a> {
@@ -85,7 +102,9 @@ impl<'a> Compiler<'a> {
         let mut common: HashMap<usize, CommonInformationEntry<Slice<'a>>> = HashMap::new();
         let mut functions = table.iter(&bases);
         while let Some((_, pointer)) = functions.next()? {
-            let Ok(offset) = table.pointer_to_offset(pointer) else { continue };
+            let Pointer::Direct(address) = pointer else { continue };
+            let offset = address.checked_sub(frames.address).and_then(|offset| usize::try_from(offset).ok());
+            let Some(offset) = offset.map(EhFrameOffset) else { continue };
             let function = section.fde_from_offset(&bases, offset, |section, bases, offset| {
                 if let Some(entry) = common.get(&UnwindOffset::into(offset)) {
                     return Ok(entry.clone());
@@ -129,11 +148,13 @@ impl<'a> Compiler<'a> {
     {
         let (start, end) = (function.initial_address(), function.end_address());
         let segment = self.code.iter().find(|segment| segment.offset_of(start).is_some()).copied();
-        let Some(segment) = segment else { return Ok(()) };
+        let Some(segment) = segment.filter(|_| start < end) else { return Ok(()) };
         // Addresses of one function stay within its segment.
         let offset =
             |address: u64| segment.offset + (address.clamp(start, end) - segment.address).min(segment.len);
-        if self.builder.len() > MAX_RULES {
+        let work = function.entry_len().saturating_add(function.cie().entry_len());
+        self.work_left = self.work_left.checked_sub(work).ok_or(CompileError::TooLarge)?;
+        if offset(end) > MAX_CODE_OFFSET {
             return Err(CompileError::TooLarge);
         }
         if function.is_signal_trampoline() {
@@ -142,7 +163,12 @@ impl<'a> Compiler<'a> {
             let Ok(mut rows) = function.rows(section, bases, &mut self.context) else { return Ok(()) };
             loop {
                 match rows.next_row() {
+                    // A row may begin where the function ends, and so say nothing.
+                    Ok(Some(row)) if row.start_address() >= end => {}
                     Ok(Some(row)) => {
+                        if self.builder.len() > MAX_RULES {
+                            return Err(CompileError::TooLarge);
+                        }
                         let rule = self.machine.rule(row, section);
                         self.builder.begin(offset(row.start_address()), rule);
                     }
