@@ -110,9 +110,18 @@ impl Options {
     /// Checks raw arguments.
     pub(super) fn check(args: Args) -> Result<Self, UsageError> {
         let target = if !args.pid.is_empty() {
-            Target::Processes(args.pid.into_iter().map(|pid| Tgid(pid.get())).collect())
+            Target::Processes(
+                args.pid
+                    .into_iter()
+                    .map(|pid| Tgid(pid.get()))
+                    .collect::<BTreeSet<_>>()
+                    .into_iter()
+                    .collect(),
+            )
         } else if !args.tid.is_empty() {
-            Target::Threads(args.tid.into_iter().map(|tid| Tid(tid.get())).collect())
+            Target::Threads(
+                args.tid.into_iter().map(|tid| Tid(tid.get())).collect::<BTreeSet<_>>().into_iter().collect(),
+            )
         } else if let Some(path) = args.cgroup {
             Target::Cgroup(path)
         } else if !args.command.is_empty() {

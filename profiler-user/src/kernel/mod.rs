@@ -4,6 +4,7 @@
 
 mod btf;
 mod error;
+mod idle;
 mod link;
 mod programs;
 mod sampler;

@@ -9,6 +9,7 @@ use profiler_common::sample::TableLayout;
 use profiler_common::tally::Fate;
 
 use super::KernelError;
+use super::idle::IdleTime;
 use super::link::PerfLink;
 use super::programs::{Filter, Programs, Target};
 use super::tables::{RawSample, Tables};
@@ -52,6 +53,7 @@ pub struct Sampler {
     programs: Programs,
     running: bool,
     retired: Retired,
+    idle_time: IdleTime,
 }
 
 /// An event with the sample program attached. The link goes first.
@@ -91,6 +93,8 @@ pub struct Accounting {
     pub lost: Vec<(Lost, Amount)>,
     /// What the event counted on all CPUs, scaled for the time it had no counter.
     pub counted: u64,
+    /// What of that it counted on idle CPUs, where samples may not come: idle time for the clocks, else nothing.
+    pub counted_idle: u64,
     /// Times that the kernel stopped an event for the rest of a tick because it came too often.
     pub throttles: u64,
     /// Processes or threads that could not be followed.
@@ -142,10 +146,12 @@ impl Accounting {
     #[must_use]
     pub fn undelivered(&self) -> Option<f64> {
         const FEW: u64 = 100;
-        if self.delivered_samples() < FEW || self.counted == 0 {
+        let counted = self.counted.saturating_sub(self.counted_idle);
+        let delivered = self.delivered().saturating_sub(self.idle.weight.min(self.counted_idle));
+        if self.delivered_samples() < FEW || counted == 0 {
             return None;
         }
-        Some((1.0 - self.delivered() as f64 / self.counted as f64).max(0.0))
+        Some((1.0 - delivered as f64 / counted as f64).max(0.0))
     }
 
     /// All that is known to be lost.
@@ -178,6 +184,7 @@ impl Sampler {
             programs,
             running: false,
             retired: Retired::default(),
+            idle_time: IdleTime::default(),
         };
         sampler.follow_cpus(&cpus::online()?)?;
         if sampler.armed.is_empty() {
@@ -234,6 +241,7 @@ impl Sampler {
     /// Starts sampling.
     pub fn start(&mut self) -> Result<(), KernelError> {
         self.running = true;
+        self.idle_time = IdleTime::now();
         self.each_event(SamplingEvent::enable).map_err(KernelError::system("enabling a sampling event"))
     }
 
@@ -300,6 +308,11 @@ impl Sampler {
             user_mode_left_out: amount(Fate::UserModeLeftOut),
             lost: lost.into_iter().filter(|(_, amount)| amount.samples > 0).collect(),
             counted,
+            counted_idle: if self.options.event.is_clock() {
+                self.idle_time.since_start(self.cpus())
+            } else {
+                0
+            },
             throttles,
             not_followed: self.tables.not_followed(),
         }

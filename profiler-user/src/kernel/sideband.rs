@@ -3,8 +3,12 @@
 //! The kernel writes them to a ring of each CPU (`PERF_RECORD_MMAP2`, `COMM`, `FORK`, `EXIT`), with the clock that samples use.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
 
 use perf_event::events::Software;
 use perf_event::{Builder, ReadFormat, SampleFlag, Sampler as Ring};
@@ -58,6 +62,22 @@ pub struct Mapped {
     pub path: Vec<u8>,
     /// What the kernel says about the file; `None` where it cannot tell.
     pub file: Option<MappedFile>,
+}
+
+impl Mapped {
+    /// What a process will map that executes the program at this path; `None` when there is no such file.
+    #[must_use]
+    pub fn of_program(path: &Path) -> Option<Self> {
+        let path = fs::canonicalize(path).ok()?;
+        let metadata = fs::metadata(&path).ok()?;
+        Some(Self {
+            start: UserAddress(0),
+            len: 0,
+            file_offset: FileOffset(0),
+            path: path.into_os_string().into_vec(),
+            file: Some(MappedFile::Inode { device: metadata.dev(), inode: metadata.ino() }),
+        })
+    }
 }
 
 /// How the kernel identifies a mapped file.

@@ -2,23 +2,36 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write};
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{PermissionsExt as _, fchown};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use rustix::fs::{AtFlags, CWD, Mode, OFlags};
+use rustix::io::Errno;
 use tempfile::NamedTempFile;
 
-/// Temporary files that exist now, for [`remove_unfinished`].
+/// Named temporaries that exist now, for [`remove_unfinished`].
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// An output that will replace a path when it is finished.
 ///
-/// It is made before sampling begins, so that a folder that cannot be written is found out early. The bytes go to a temporary beside
-/// the path, which is then renamed: readers never see half a file, and a link planted at the path is replaced, not followed.
+/// It is made before sampling begins, so that a folder that cannot be written is found out early. The bytes go to a temporary, which has a
+/// name only for the moment before it is renamed: readers never see half a file, a link planted at the path is replaced and not followed, and
+/// nothing is left when bpfprof is killed.
 #[derive(Debug)]
 pub struct OutputFile {
     path: PathBuf,
-    temporary: NamedTempFile,
+    folder: PathBuf,
+    temporary: Temporary,
+}
+
+#[derive(Debug)]
+enum Temporary {
+    /// Without a name (`O_TMPFILE`).
+    Unnamed(File),
+    /// With one, where the file system knows no other.
+    Named(NamedTempFile),
 }
 
 impl OutputFile {
@@ -32,13 +45,19 @@ impl OutputFile {
             return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder"));
         }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let temporary = tempfile::Builder::new()
-            .prefix(".bpfprof-")
-            .suffix(".tmp")
-            .permissions(fs::Permissions::from_mode(0o666))
-            .tempfile_in(folder)?;
-        unfinished().push(temporary.path().to_path_buf());
-        Ok(Self { path: path.to_path_buf(), temporary })
+        let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+        let temporary = match rustix::fs::open(folder, flags, Mode::from_raw_mode(0o666)) {
+            Ok(file) => Temporary::Unnamed(file.into()),
+            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => {
+                let named = temporary_name(|name| {
+                    name.permissions(fs::Permissions::from_mode(0o666)).tempfile_in(folder)
+                })?;
+                unfinished().push(named.path().to_path_buf());
+                Temporary::Named(named)
+            }
+            Err(error) => return Err(error.into()),
+        };
+        Ok(Self { path: path.to_path_buf(), folder: folder.to_path_buf(), temporary })
     }
 
     /// Where the output will be.
@@ -52,19 +71,33 @@ impl OutputFile {
     /// # Errors
     ///
     /// Those of `write`, and when the bytes cannot be written out (full disk) or the rename fails; nothing is in place then.
-    pub fn fill(mut self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<u64> {
-        let mut buffered = io::BufWriter::new(self.temporary.as_file_mut());
+    pub fn fill(self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<u64> {
+        let file = self.temporary.file();
+        let mut buffered = io::BufWriter::new(file);
         write(&mut buffered)?;
         buffered.flush()?;
         drop(buffered);
-        let file = self.temporary.as_file();
         give_to_invoking_user(file)?;
         file.sync_data()?;
         let size = file.metadata()?.len();
-        let temporary = self.temporary.path().to_path_buf();
-        self.temporary.persist(&self.path).map_err(|error| error.error)?;
-        unfinished().retain(|path| *path != temporary);
+        match self.temporary {
+            Temporary::Unnamed(file) => name(&file, &self.folder, &self.path)?,
+            Temporary::Named(named) => {
+                let temporary = named.path().to_path_buf();
+                named.persist(&self.path).map_err(|error| error.error)?;
+                unfinished().retain(|path| *path != temporary);
+            }
+        }
         Ok(size)
+    }
+}
+
+impl Temporary {
+    fn file(&self) -> &File {
+        match self {
+            Self::Unnamed(file) => file,
+            Self::Named(named) => named.as_file(),
+        }
     }
 }
 
@@ -74,6 +107,19 @@ pub fn remove_unfinished() {
         // It may have been put in place a moment ago.
         let _ = fs::remove_file(path);
     }
+}
+
+/// Gives an unnamed file its path. A link cannot replace a file, so it gets another name first.
+fn name(file: &File, folder: &Path, path: &Path) -> io::Result<()> {
+    let link = |name: &Path| {
+        let unnamed = format!("/proc/self/fd/{}", file.as_raw_fd());
+        rustix::fs::linkat(CWD, unnamed, CWD, name, AtFlags::SYMLINK_FOLLOW).map_err(io::Error::from)
+    };
+    temporary_name(|name| name.make_in(folder, link))?.persist(path).map(drop).map_err(|error| error.error)
+}
+
+fn temporary_name<T>(make: impl FnOnce(&mut tempfile::Builder<'_, '_>) -> io::Result<T>) -> io::Result<T> {
+    make(tempfile::Builder::new().prefix(".bpfprof-").suffix(".tmp"))
 }
 
 fn unfinished() -> std::sync::MutexGuard<'static, Vec<PathBuf>> {

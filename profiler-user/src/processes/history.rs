@@ -52,6 +52,8 @@ struct Process {
 #[derive(Clone, Default)]
 struct Image {
     since: MonotonicTime,
+    /// Whether it began with an exec, and not with a fork or with this history.
+    executed: bool,
     /// Shared with a parent or child until one of them maps something.
     mappings: Rc<Mappings>,
 }
@@ -89,7 +91,7 @@ impl History {
         for mapped in scan::mappings(tgid) {
             mappings.insert(MonotonicTime(0), &mapped, objects.find(tgid, &mapped));
         }
-        let image = Image { since: MonotonicTime(0), mappings: Rc::new(mappings) };
+        let image = Image { since: MonotonicTime(0), executed: false, mappings: Rc::new(mappings) };
         self.processes.insert(tgid, Process { images: vec![image], exited: None });
     }
 
@@ -104,13 +106,13 @@ impl History {
             }
             SidebandRecord::Executed { tgid } => {
                 if let Some(process) = self.process(tgid) {
-                    process.images.push(Image { since: time, mappings: Rc::default() });
+                    process.images.push(Image { since: time, executed: true, mappings: Rc::default() });
                 }
             }
             SidebandRecord::Forked { parent, child } => {
                 if let Some(parent) = self.processes.get_mut(&parent) {
                     let mappings = Rc::clone(&parent.image().mappings);
-                    let image = Image { since: time, mappings };
+                    let image = Image { since: time, executed: false, mappings };
                     self.processes.insert(child, Process { images: vec![image], exited: None });
                 }
             }
@@ -155,6 +157,13 @@ impl History {
     pub fn replaces(&self, tgid: Tgid, mapped: &Mapped) -> bool {
         let image = self.processes.get(&tgid).and_then(|process| process.images.last());
         image.is_some_and(|image| image.mappings.covered_by(mapped).next().is_some())
+    }
+
+    /// Whether this process has executed a program between the beginning of its history and that time.
+    #[must_use]
+    pub fn has_executed_before(&self, tgid: Tgid, time: MonotonicTime) -> bool {
+        let image = self.processes.get(&tgid).and_then(|process| process.image_at(time));
+        image.is_some_and(|image| image.executed)
     }
 
     /// Whether this process is known.

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::thread::{self, JoinHandle};
 
@@ -72,6 +73,16 @@ impl Command {
         Ok(Self { tgid: Tgid(u32::from_ne_bytes(number)), program, go, spawning })
     }
 
+    /// The file that `execvp(3)` will find for its program.
+    pub(super) fn path(&self) -> Option<PathBuf> {
+        let program = Path::new(&self.program);
+        if program.components().count() > 1 || self.program.contains('/') {
+            return Some(program.to_path_buf());
+        }
+        let folders = std::env::var_os("PATH")?;
+        std::env::split_paths(&folders).map(|folder| folder.join(program)).find(|path| path.is_file())
+    }
+
     /// Opens what is needed to see it end. The program is not executed yet.
     pub(super) fn start(self) -> Result<Running, CannotRun> {
         let Self { tgid, program, go, spawning } = self;
@@ -117,15 +128,9 @@ impl Running {
         rustix::event::poll(&mut fds, Some(&rustix::time::Timespec::default())).is_ok_and(|ready| ready > 0)
     }
 
-    /// Sends it the signal that stopped bpfprof, unless a terminal has sent it one already.
-    pub(super) fn pass_on(&self, signal: Signal) {
-        if signal == Signal::INT && is_in_foreground() {
-            return;
-        }
-        if let Some(pid) = Pid::from_raw(self.tgid.0.cast_signed()) {
-            // It may have ended meanwhile.
-            let _ = kill_process(pid, signal);
-        }
+    /// What sends it signals.
+    pub(super) fn passer(&self) -> SignalPasser {
+        SignalPasser { tgid: self.tgid }
     }
 
     /// Returns when its program is executed, or could not be.
@@ -148,6 +153,27 @@ impl Running {
         let status = child.wait().with_context(|| format!("cannot get the status of `{}`", self.program))?;
         let code = status.code().or(status.signal().map(|signal| 128 + signal)).unwrap_or(1);
         Ok(u8::try_from(code & 0xff).unwrap_or(1))
+    }
+}
+
+/// Hands signals on to a command.
+#[derive(Clone, Copy)]
+pub(super) struct SignalPasser {
+    tgid: Tgid,
+}
+
+impl SignalPasser {
+    /// Sends it a signal that bpfprof got, unless a terminal has sent it one already.
+    ///
+    /// Its number is not used again before bpfprof asks for its status.
+    pub(super) fn pass_on(self, signal: Signal) {
+        if signal == Signal::INT && is_in_foreground() {
+            return;
+        }
+        if let Some(pid) = Pid::from_raw(self.tgid.0.cast_signed()) {
+            // It may have ended meanwhile.
+            let _ = kill_process(pid, signal);
+        }
     }
 }
 

@@ -76,27 +76,37 @@ pub fn run(options: &Options) -> anyhow::Result<ExitCode> {
 struct Signals {
     interrupt: Signal,
     terminate: Signal,
+    received: usize,
 }
 
 impl Signals {
     fn listen() -> anyhow::Result<Self> {
         let listen = |kind| signal(kind).context("cannot listen for signals");
-        Ok(Self { interrupt: listen(SignalKind::interrupt())?, terminate: listen(SignalKind::terminate())? })
+        let (interrupt, terminate) = (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
+        Ok(Self { interrupt, terminate, received: 0 })
     }
 
     async fn next(&mut self) -> rustix::process::Signal {
-        tokio::select! {
+        let signal = tokio::select! {
             _ = self.interrupt.recv() => rustix::process::Signal::INT,
             _ = self.terminate.recv() => rustix::process::Signal::TERM,
-        }
+        };
+        self.received += 1;
+        signal
     }
 
-    /// The next signal ends bpfprof at once, leaving nothing half-written.
-    async fn abort(&mut self) -> ! {
-        self.next().await;
-        remove_unfinished();
-        say("aborted");
-        std::process::exit(ABORTED)
+    /// The second signal of the run ends bpfprof at once, leaving nothing half-written. The first asks for what is happening already;
+    /// `first` hears of it.
+    async fn abort_at_second(&mut self, first: impl Fn(rustix::process::Signal)) -> ! {
+        loop {
+            let signal = self.next().await;
+            if self.received > 1 {
+                remove_unfinished();
+                say("aborted");
+                std::process::exit(ABORTED)
+            }
+            first(signal);
+        }
     }
 }
 
@@ -115,6 +125,7 @@ async fn record(
     mut running: Option<Running>,
     signals: &mut Signals,
 ) -> anyhow::Result<ExitCode> {
+    session.settle().await?;
     session.start()?;
     if let Some(running) = &mut running {
         running.release();
@@ -122,7 +133,7 @@ async fn record(
     }
     let stop = sample(options, &mut session, targets, running.as_ref(), signals).await?;
     if let (Stop::Signal(signal), Some(running)) = (&stop, &running) {
-        running.pass_on(*signal);
+        running.passer().pass_on(*signal);
     }
     if options.verbosity == Verbosity::Verbose {
         say(session.unwinding_figures());
@@ -140,9 +151,11 @@ async fn record(
         }
         Ok(written)
     });
+    let passer = running.as_ref().map(Running::passer);
+    let pass_on = |signal| passer.iter().for_each(|passer| passer.pass_on(signal));
     let written = tokio::select! {
         written = written => written.context("writing the outputs failed")?,
-        never = signals.abort() => never,
+        never = signals.abort_at_second(pass_on) => never,
     };
     let Some(running) = running else {
         return Ok(if written? { ExitCode::SUCCESS } else { ExitCode::FAILURE });
@@ -153,9 +166,11 @@ async fn record(
     if !matches!(stop, Stop::TargetEnded) && !running.has_ended() && options.verbosity > Verbosity::Quiet {
         say("sampling is done; waiting for the command to end");
     }
+    let passer = running.passer();
+    let ended = running.wait();
     let status = tokio::select! {
-        status = running.wait() => status?,
-        never = signals.abort() => never,
+        status = ended => status?,
+        never = signals.abort_at_second(|signal| passer.pass_on(signal)) => never,
     };
     // A command that succeeded must not hide that its profile is missing.
     Ok(if status == 0 && written.is_err() { ExitCode::FAILURE } else { ExitCode::from(status) })

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::os::fd::AsFd;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use profiler_common::mapping::PAGE_SHIFT;
@@ -12,7 +13,7 @@ use super::unwinding::{Figures, Unwinding};
 use crate::cli::Options;
 use crate::events::{CpuId, cpus};
 use crate::kernel::{
-    Accounting, Filter, KernelError, Sampler, SamplerOptions, Sideband, SidebandRecord, Target, Walk,
+    Accounting, Filter, KernelError, Mapped, Sampler, SamplerOptions, Sideband, SidebandRecord, Target, Walk,
 };
 use crate::output::counted;
 use crate::processes::{History, ObjectId, Objects, Scope, descendants, everyone, mappings};
@@ -29,12 +30,18 @@ pub(super) struct Session {
     unwinding: Unwinding,
     /// Whether tables are made for every object that is mapped, and not only for those that samples hit.
     eager: bool,
+    /// The target's processes, as far as they are known at this moment.
+    family: HashSet<Tgid>,
     recording: Recording,
     event: ChosenEvent,
     target: String,
+    launched: Option<Tgid>,
     begun: Instant,
     cpus: usize,
 }
+
+/// How long the start waits for unwind tables at most. The largest programs take longer; their first stacks are cut then.
+const PATIENCE: Duration = Duration::from_millis(500);
 
 /// How far a recording is.
 #[derive(Clone, Copy, Debug)]
@@ -89,9 +96,11 @@ impl Session {
             unwinding: Unwinding::start()
                 .map_err(|error| KernelError::System { call: "starting a thread", error })?,
             eager: target.scope == Scope::Descendants && options.user_frames,
+            family: HashSet::new(),
             recording: Recording::default(),
             event,
             target: target.description.clone(),
+            launched: target.launched,
             begun: Instant::now(),
             cpus: 0,
         };
@@ -102,6 +111,11 @@ impl Session {
         }
         session.learn_processes(options, target)?;
         Ok(session)
+    }
+
+    /// Waits a moment for the unwind tables of what the target has mapped.
+    pub(super) async fn settle(&mut self) -> Result<(), KernelError> {
+        self.unwinding.settle(PATIENCE, &mut self.sampler).await
     }
 
     /// Starts sampling.
@@ -119,17 +133,21 @@ impl Session {
     pub(super) fn open_new_objects(&mut self) -> Result<(), KernelError> {
         let mut found = Vec::new();
         for record in self.sideband.look() {
-            if let SidebandRecord::Mapped { tgid, mapped } = record {
-                found.extend(self.objects.find(*tgid, mapped));
-                if self.history.replaces(*tgid, mapped) {
-                    self.sampler.forget_mappings(*tgid)?;
+            match record {
+                SidebandRecord::Forked { parent, child } if self.family.contains(parent) => {
+                    self.family.insert(*child);
                 }
+                SidebandRecord::Mapped { tgid, mapped } if !self.eager || self.family.contains(tgid) => {
+                    found.extend(self.objects.find(*tgid, mapped));
+                    if self.history.replaces(*tgid, mapped) {
+                        self.sampler.forget_mappings(*tgid)?;
+                    }
+                }
+                _ => {}
             }
         }
         if self.eager {
-            for object in found {
-                self.unwinding.provide(object, &self.objects, &mut self.sampler)?;
-            }
+            self.provide(found)?;
         }
         self.answer_requests()
     }
@@ -156,8 +174,15 @@ impl Session {
         for (time, record) in self.sideband.take_until(cut) {
             self.history.apply(time, record, &mut self.objects);
         }
-        let Self { sampler, recording, history, .. } = self;
-        sampler.drain(|sample| recording.add(sample, history));
+        let Self { sampler, recording, history, launched, .. } = self;
+        sampler.drain(|sample| {
+            // Until it executes its program, a command is a copy of this process.
+            let waits =
+                *launched == Some(sample.tgid) && !history.has_executed_before(sample.tgid, sample.first);
+            if !waits {
+                recording.add(sample, history);
+            }
+        });
         self.history.forget_before(cut);
         self.answer_requests()
     }
@@ -205,17 +230,32 @@ impl Session {
                 }
             }
             Scope::Descendants => {
-                let family = self.follow_family(options, target)?;
-                for tgid in family {
+                self.family = self.follow_family(options, target)?;
+                for &tgid in &self.family {
                     self.history.scan(tgid, &mut self.objects);
                 }
                 if self.eager {
+                    self.expect_common_objects(target.program.as_deref());
                     let known: Vec<ObjectId> = self.objects.iter().map(|(object, _)| object).collect();
-                    for object in known {
-                        self.unwinding.provide(object, &self.objects, &mut self.sampler)?;
-                    }
+                    self.provide(known)?;
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Opens what the target will map: its program, and the loader and C library that this process has too.
+    fn expect_common_objects(&mut self, program: Option<&Path>) {
+        let this = Tgid(std::process::id());
+        let ours = mappings(this).into_iter().filter(|mapped| mapped.path.starts_with(b"/"));
+        for mapped in ours.chain(program.and_then(Mapped::of_program)) {
+            self.objects.find(this, &mapped);
+        }
+    }
+
+    fn provide(&mut self, objects: Vec<ObjectId>) -> Result<(), KernelError> {
+        for object in objects {
+            self.unwinding.provide(object, &self.objects, &mut self.sampler)?;
         }
         Ok(())
     }

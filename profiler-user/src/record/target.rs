@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io::{Read as _, Seek as _};
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
 
@@ -11,7 +12,6 @@ use super::command::{self, Command};
 use super::readiness::watch;
 use crate::cli::{Options, Target};
 use crate::kernel;
-use crate::output::counted;
 use crate::processes::{Scope, process_of_thread};
 use crate::types::{Tgid, Tid};
 
@@ -25,6 +25,10 @@ pub(super) struct ResolvedTarget {
     pub scope: Scope,
     /// The processes of the target that exist already; empty for the whole machine and for cgroups.
     pub processes: Vec<Tgid>,
+    /// The command that was started.
+    pub launched: Option<Tgid>,
+    /// The file it will execute, as far as it can be told beforehand.
+    pub program: Option<PathBuf>,
     /// What ends the run.
     pub watch: Watch,
 }
@@ -45,15 +49,19 @@ pub(super) fn resolve(options: &Options, command: Option<&Command>) -> anyhow::R
             description: format!("command {}{children}", command.program),
             scope: Scope::Descendants,
             processes: vec![command.tgid],
+            launched: Some(command.tgid),
+            program: command.path(),
             watch: none(),
         }),
         (Target::Processes(tgids), None) => {
             let processes = tgids.iter().map(|&tgid| watch_process(tgid)).collect::<anyhow::Result<_>>()?;
             Ok(ResolvedTarget {
                 kernel: kernel::Target::Processes(tgids.clone()),
-                description: describe("process", tgids.iter().map(|tgid| tgid.0), children),
+                description: describe(("process", "processes"), tgids.iter().map(|tgid| tgid.0), children),
                 scope: Scope::Descendants,
                 processes: tgids.clone(),
+                launched: None,
+                program: None,
                 watch: Watch { processes, threads: Vec::new() },
             })
         }
@@ -64,9 +72,11 @@ pub(super) fn resolve(options: &Options, command: Option<&Command>) -> anyhow::R
             let children = if options.follow { " and what they start" } else { "" };
             Ok(ResolvedTarget {
                 kernel: kernel::Target::Threads(tids.clone()),
-                description: describe("thread", tids.iter().map(|tid| tid.0), children),
+                description: describe(("thread", "threads"), tids.iter().map(|tid| tid.0), children),
                 scope: Scope::Descendants,
                 processes,
+                launched: None,
+                program: None,
                 watch: Watch { processes: Vec::new(), threads },
             })
         }
@@ -77,6 +87,8 @@ pub(super) fn resolve(options: &Options, command: Option<&Command>) -> anyhow::R
                 description: format!("cgroup {}", path.display()),
                 scope: Scope::All,
                 processes: Vec::new(),
+                launched: None,
+                program: None,
                 watch: none(),
             })
         }
@@ -85,6 +97,8 @@ pub(super) fn resolve(options: &Options, command: Option<&Command>) -> anyhow::R
             description: "the whole machine".into(),
             scope: Scope::All,
             processes: Vec::new(),
+            launched: None,
+            program: None,
             watch: none(),
         }),
     }
@@ -143,7 +157,11 @@ fn is_alive(stat: &mut File) -> bool {
     !matches!(state, None | Some('Z' | 'X'))
 }
 
-fn describe(noun: &str, numbers: impl ExactSizeIterator<Item = u32>, children: &str) -> String {
+fn describe(
+    (one, many): (&str, &str),
+    numbers: impl ExactSizeIterator<Item = u32>,
+    children: &str,
+) -> String {
     let count = numbers.len();
     let named: Vec<String> = numbers
         .map(|number| match fs::read_to_string(format!("/proc/{number}/comm")) {
@@ -152,12 +170,7 @@ fn describe(noun: &str, numbers: impl ExactSizeIterator<Item = u32>, children: &
         })
         .collect();
     match named.as_slice() {
-        [one] => format!("{noun} {one}{children}"),
-        _ => format!(
-            "{} {}{}",
-            counted(count as u64, noun),
-            named.join(", "),
-            children.replace("its", "their")
-        ),
+        [named] => format!("{one} {named}{children}"),
+        _ => format!("{count} {many} {}{}", named.join(", "), children.replace("its", "their")),
     }
 }

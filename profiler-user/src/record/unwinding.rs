@@ -21,6 +21,8 @@ pub(super) struct Unwinding {
     objects: HashMap<FileKey, ObjectId>,
     /// Requests whose object is not known yet.
     unanswered: Vec<FileRequest>,
+    /// Tables that are being compiled.
+    outstanding: usize,
     figures: Figures,
 }
 
@@ -44,6 +46,7 @@ impl Unwinding {
             files: HashMap::new(),
             objects: HashMap::new(),
             unanswered: Vec::new(),
+            outstanding: 0,
             figures: Figures::default(),
         })
     }
@@ -76,7 +79,7 @@ impl Unwinding {
                     self.provide_as(request.file, object, objects, sampler)?;
                 }
                 (None, Location::Unknown) if self.unanswered.len() < MAX_UNANSWERED => {
-                    self.unanswered.push(request)
+                    self.unanswered.push(request);
                 }
                 (None, Location::Unknown) => {}
             }
@@ -84,8 +87,25 @@ impl Unwinding {
         Ok(())
     }
 
+    /// Places what is being compiled, for as long as this: so that the first samples find their tables.
+    pub(super) async fn settle(
+        &mut self,
+        patience: Duration,
+        sampler: &mut Sampler,
+    ) -> Result<(), KernelError> {
+        let deadline = tokio::time::Instant::now() + patience;
+        while self.outstanding > 0 {
+            match tokio::time::timeout_at(deadline, self.compiled()).await {
+                Ok(Some(compiled)) => self.place(&compiled, sampler)?,
+                Ok(None) | Err(_) => break,
+            }
+        }
+        Ok(())
+    }
+
     /// Places a table that was compiled.
     pub(super) fn place(&mut self, compiled: &Compiled, sampler: &mut Sampler) -> Result<(), KernelError> {
+        self.outstanding = self.outstanding.saturating_sub(1);
         let Ok(table) = &compiled.table else { return Ok(()) };
         self.figures.tables += 1;
         self.figures.rows += table.row_count();
@@ -122,6 +142,7 @@ impl Unwinding {
         }
         sampler.announce(file, object)?;
         if let Some(opened) = opened(objects, object) {
+            self.outstanding += 1;
             self.worker.compile(object, opened);
         }
         Ok(())

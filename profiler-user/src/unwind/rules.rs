@@ -125,7 +125,7 @@ where
     if reader.len().into_u64() > LONGEST as u64 {
         return Vec::new();
     }
-    reader.to_slice().map(|bytes| bytes.into_owned()).unwrap_or_default()
+    reader.to_slice().map(std::borrow::Cow::into_owned).unwrap_or_default()
 }
 
 #[cfg(test)]
