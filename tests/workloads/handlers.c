@@ -57,7 +57,7 @@ int main(int argc, char **argv)
 {
 	long long end = cpu_ns() + (argc > 1 ? atoll(argv[1]) : 0) * 1000000;
 	stack_t stack = { .ss_sp = signal_stack, .ss_size = sizeof(signal_stack) };
-	struct itimerval every = { .it_interval = { .tv_usec = 20000 }, .it_value = { .tv_usec = 20000 } };
+	struct itimerval every = { .it_interval = { .tv_usec = 30000 }, .it_value = { .tv_usec = 30000 } };
 
 	unmapped = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	sigaltstack(&stack, NULL);

@@ -185,3 +185,99 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::unwind::Table;
+
+    const FRAMES: u64 = 0x1000;
+    const CODE: u64 = 0x1_0000;
+
+    /// An entry that all functions share: the caller's frame begins 8 bytes above the stack pointer.
+    fn common() -> Vec<u8> {
+        let mut entry = vec![0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0x78, 16, 0x0c, 7, 8, 0x90, 1];
+        entry[0] = entry.len() as u8 - 4;
+        entry
+    }
+
+    /// The function that follows `before`, with these instructions.
+    fn function(before: &[u8], address: u64, len: u64, instructions: &[u8]) -> Vec<u8> {
+        let size = 4 + 16 + instructions.len() as u32;
+        let to_common = before.len() as u32 + 4;
+        let words = [size.to_le_bytes(), to_common.to_le_bytes()].concat();
+        [&words[..], &address.to_le_bytes(), &len.to_le_bytes(), instructions].concat()
+    }
+
+    /// An index with these functions, by their places in [`FRAMES`].
+    fn index(functions: &[u64]) -> Bytes {
+        // Version, and encodings: 8 bytes, 4 bytes, 8 bytes.
+        let mut data = vec![1, 0x04, 0x03, 0x04];
+        data.extend(FRAMES.to_le_bytes());
+        data.extend((functions.len() as u32).to_le_bytes());
+        for place in functions {
+            data.extend(CODE.to_le_bytes());
+            data.extend(FRAMES.wrapping_add(*place).to_le_bytes());
+        }
+        Bytes { address: 0x100, data }
+    }
+
+    fn compiled(index: Option<&Bytes>, data: Vec<u8>) -> Result<Table, CompileError> {
+        let frames = Bytes { address: FRAMES, data };
+        let mut compiler = Compiler {
+            machine: Machine::X86_64,
+            code: vec![Segment { address: CODE, offset: 0, len: 0x1000 }],
+            builder: TableBuilder::default(),
+            context: Box::default(),
+            work_left: frames.data.len() * MAX_WORK,
+        };
+        compiler.eh_frame(index, &frames)?;
+        Ok(compiler.builder.build())
+    }
+
+    fn rows(table: &Table) -> Vec<(u32, Cfa)> {
+        let rows = table.pages().iter().flat_map(|page| table.rows(*page));
+        rows.map(|row| (row.place(), row.rule().cfa)).collect()
+    }
+
+    #[test]
+    fn a_row_at_the_end_of_a_function_does_not_reach_into_the_next() {
+        let mut data = common();
+        // After 16 bytes, where the function ends, the frame would begin at 48.
+        data.extend(function(&data, CODE, 16, &[0x40 | 8, 0x0e, 16, 0x40 | 8, 0x0e, 48]));
+        data.extend(function(&data, CODE + 16, 16, &[]));
+        data.extend([0; 4]);
+        assert_eq!(
+            rows(&compiled(None, data).unwrap()),
+            [(0, Cfa::Sp(8)), (8, Cfa::Sp(16)), (16, Cfa::Sp(8)), (32, Cfa::Nothing)]
+        );
+    }
+
+    #[test]
+    fn what_the_index_names_in_vain_is_left_out() {
+        let mut data = common();
+        let place = data.len() as u64;
+        data.extend(function(&data, CODE, 16, &[]));
+        let table = compiled(Some(&index(&[u64::MAX, place, 1 << 40])), data).unwrap();
+        assert_eq!(rows(&table), [(0, Cfa::Sp(8)), (16, Cfa::Nothing)]);
+    }
+
+    #[test]
+    fn a_function_that_the_index_names_without_end_is_refused() {
+        let mut data = common();
+        let place = data.len() as u64;
+        data.extend(function(&data, CODE, 16, &[]));
+        assert!(matches!(compiled(Some(&index(&[place; 100])), data), Err(CompileError::TooLarge)));
+    }
+
+    #[test]
+    fn a_function_that_ends_before_it_begins_is_left_out() {
+        let mut data = common();
+        data.extend(function(&data, CODE, u64::MAX, &[]));
+        data.extend(function(&data, CODE + 16, 16, &[]));
+        assert_eq!(
+            rows(&compiled(None, data).unwrap()),
+            [(0, Cfa::Nothing), (16, Cfa::Sp(8)), (32, Cfa::Nothing)]
+        );
+    }
+}

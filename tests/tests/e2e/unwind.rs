@@ -10,12 +10,6 @@ use bpfprof_tests::{Bpfprof, Folded, Report, host};
 /// What distributions compile C with.
 const OPTIMISED: &[&str] = &["-O2", "-fomit-frame-pointer", "-no-pie", "-fno-pie"];
 
-/// Most samples in the first moments of a program, while the tables of its objects are compiled.
-const START: u64 = 100;
-
-/// Reasons for stacks that end early in the first moments.
-const REASONS_OF_START: [&str; 2] = ["in an object without unwind table (yet)", "in code of no known file"];
-
 #[test]
 fn rust_without_frame_pointers_has_whole_stacks() -> Result<()> {
     for (workload, arguments) in [
@@ -24,13 +18,12 @@ fn rust_without_frame_pointers_has_whole_stacks() -> Result<()> {
         ("spin", &["alpha,beta,gamma", "3", "--threads", "3"]),
     ] {
         let recorded = record(&host::workload_without_frame_pointers(workload), arguments, CLOCK)?;
-        let stacks = &recorded.report.header.stacks;
-        let enough = stacks.whole * 1000 >= stacks.user * 995;
-        ensure!(enough && stacks.user > 3000, "{workload}: {stacks:?}");
+        recorded.is_whole().context(workload)?;
         if workload == "matrix" {
+            // The last of the 41 calls is a jump.
             let chain = recorded.folded.weight_of("compute");
-            let whole = recorded.weight_where(|line| count(line, "deep_chain") == 41 && line.has("main"));
-            ensure!(whole * 100 >= chain * 98 && chain > 0, "41 calls in {whole} of {chain}");
+            let whole = recorded.weight_where(|line| count(line, "deep_chain") == 40 && line.has("main"));
+            ensure!(whole * 100 >= chain * 99 && chain > 0, "40 calls in {whole} of {chain}");
         }
     }
     Ok(())
@@ -40,7 +33,7 @@ fn rust_without_frame_pointers_has_whole_stacks() -> Result<()> {
 fn a_recursion_within_the_limit_is_whole() -> Result<()> {
     let Some(program) = compile("deep", OPTIMISED)? else { return Ok(()) };
     let recorded = record(program.path(), &["400", "3000"], CLOCK)?;
-    recorded.is_whole_after_the_start()?;
+    recorded.is_whole()?;
     recorded.is_nearly_all_of("work", |line| count(line, "descend") == 400 && line.has("main"))
 }
 
@@ -50,7 +43,7 @@ fn a_deeper_recursion_keeps_its_innermost_frames_and_says_so() -> Result<()> {
     let recorded = record(program.path(), &["5000", "1500"], CLOCK)?;
     let stacks = &recorded.report.header.stacks;
     let deeper = recorded.cut("deeper than 512 frames");
-    ensure!(deeper + START >= stacks.user && deeper > 500, "{stacks:?}");
+    ensure!(deeper * 100 >= stacks.user * 98 && deeper > 500, "{stacks:?}");
     // The innermost frames are of work and of the clock it reads.
     recorded.is_nearly_all_of("work", |line| (507..512).contains(&count(line, "descend")))?;
     ensure!(recorded.folded.weight_of("main") == 0, "the outermost frames are there too");
@@ -61,7 +54,7 @@ fn a_deeper_recursion_keeps_its_innermost_frames_and_says_so() -> Result<()> {
 fn frames_of_any_size_and_alignment_are_whole() -> Result<()> {
     let Some(program) = compile("frames", OPTIMISED)? else { return Ok(()) };
     let recorded = record(program.path(), &["4000"], CLOCK)?;
-    recorded.is_whole_after_the_start()?;
+    recorded.is_whole()?;
     let mut callers = vec![
         "with_alloca",
         "with_array_of_any_length",
@@ -85,7 +78,7 @@ fn frames_of_any_size_and_alignment_are_whole() -> Result<()> {
 fn a_stack_may_be_switched_to_a_lower_and_to_a_higher_address() -> Result<()> {
     let Some(program) = compile("switched", OPTIMISED)? else { return Ok(()) };
     let recorded = record(program.path(), &["3000"], CLOCK)?;
-    recorded.is_whole_after_the_start()?;
+    recorded.is_whole()?;
     let lower = recorded.weight_where(|line| follow(line, &["main", "call_on", "on_lower_stack", "work"]));
     let higher = ["main", "call_on", "between", "call_on", "on_higher_stack", "work"];
     let higher = recorded.weight_where(|line| follow(line, &higher));
@@ -106,7 +99,7 @@ fn a_context_of_its_own_shows_its_own_functions_alone() -> Result<()> {
 fn below_a_signal_handler_are_the_frames_that_it_interrupted() -> Result<()> {
     let Some(program) = compile("handlers", OPTIMISED)? else { return Ok(()) };
     let recorded = record(program.path(), &["3000"], CLOCK)?;
-    recorded.is_whole_after_the_start()?;
+    recorded.is_whole()?;
     // Between handler and interrupted function is the trampoline of the signal.
     let handled = |interrupted, handler| {
         recorded.weight_where(|line| {
@@ -117,7 +110,7 @@ fn below_a_signal_handler_are_the_frames_that_it_interrupted() -> Result<()> {
     };
     let (faults, alarms) = (handled("faulting", "on_fault"), handled("interrupted", "on_timer"));
     let all = recorded.folded.weight();
-    ensure!(faults * 10 > all && alarms * 10 > all, "{faults} and {alarms} of {all}");
+    ensure!(faults * 50 > all && alarms * 50 > all, "{faults} and {alarms} of {all}");
     recorded.is_nearly_all_of("work_in_handler", |line| line.has("faulting") || line.has("interrupted"))
 }
 
@@ -125,14 +118,12 @@ fn below_a_signal_handler_are_the_frames_that_it_interrupted() -> Result<()> {
 fn the_c_library_in_the_middle_threads_and_system_calls() -> Result<()> {
     let Some(program) = compile("through_library", OPTIMISED)? else { return Ok(()) };
     let recorded = record(program.path(), &["4000"], CLOCK)?;
-    recorded.is_whole_after_the_start()?;
+    recorded.is_whole()?;
     recorded.is_nearly_all_of("compare", |line| line.has("main") && line.has("sort"))?;
     recorded.is_nearly_all_of("in_thread", |line| !line.has("main"))?;
     let is_in_kernel = |line: &Line| line.frames.last().is_some_and(|frame| is_kernel(frame));
     let reading = recorded.folded.weight_of("read_zeros");
-    let in_kernel = recorded.weight_where(|line| {
-        line.has("read_zeros") && line.has("main") && is_in_kernel(line) && line.has("read_iter_zero")
-    });
+    let in_kernel = recorded.weight_where(|line| follow(line, &["main", "read_zeros"]) && is_in_kernel(line));
     ensure!(in_kernel * 10 > reading * 8 && reading > 0, "{in_kernel} of {reading} in the kernel");
     Ok(())
 }
@@ -174,7 +165,7 @@ fn code_without_unwind_tables_is_walked_by_frame_pointers() -> Result<()> {
     ];
     let Some(program) = compile("deep", &flags)? else { return Ok(()) };
     let recorded = record(program.path(), &["100", "3000"], CLOCK)?;
-    recorded.is_whole_after_the_start()?;
+    recorded.is_whole()?;
     recorded.is_nearly_all_of("work", |line| count(line, "descend") == 100 && line.has("main"))
 }
 
@@ -183,7 +174,7 @@ fn a_stripped_program_has_whole_stacks() -> Result<()> {
     let Some(program) = compile("deep", OPTIMISED)? else { return Ok(()) };
     program.strip()?;
     let recorded = record(program.path(), &["100", "3000"], CLOCK)?;
-    recorded.is_whole_after_the_start()?;
+    recorded.is_whole()?;
     let frames = recorded.weight_where(|line| line.frames.len() > 100);
     ensure!(frames * 100 >= recorded.folded.weight() * 95, "{frames} of {}", recorded.folded.weight());
     Ok(())
@@ -198,10 +189,10 @@ fn the_first_instruction_of_a_function_leads_to_its_caller() -> Result<()> {
         let recorded = record(program.path(), &[&CALLS.to_string()], &["-e", &event, "-c", "1"])?;
         let Recorded { report, .. } = &recorded;
         ensure!(report.header.samples == CALLS, "{place}: {:?}", report.header);
-        recorded.is_whole_after_the_start()?;
+        recorded.is_whole()?;
         let by = |caller| recorded.weight_where(|line| follow(line, &["main", caller, "counted"]));
-        let (a, b) = (by("caller_a"), by("caller_b"));
-        ensure!(a + b + START >= CALLS && a <= CALLS / 3 * 2 && b <= CALLS / 3, "{place}: {a} and {b}");
+        let calls = (by("caller_a"), by("caller_b"));
+        ensure!(calls == (CALLS / 3 * 2, CALLS / 3), "{place}: {calls:?}");
     }
     Ok(())
 }
@@ -245,8 +236,8 @@ fn the_way_to_unwind_can_be_chosen() -> Result<()> {
         let recorded = record(program.path(), &["50", "2000"], &["-e", "cpu-clock", "--unwind", way]);
         recorded.with_context(|| format!("--unwind {way}"))
     };
-    by("dwarf")?.is_whole_after_the_start()?;
-    by("auto")?.is_whole_after_the_start()?;
+    by("dwarf")?.is_whole()?;
+    by("auto")?.is_whole()?;
     let fp = by("fp")?.report.header.stacks;
     ensure!(fp.whole * 10 < fp.user && fp.user > 1000, "{fp:?}");
     let none = by("none")?;
@@ -269,7 +260,7 @@ fn tables_alone_do_not_follow_frame_pointers() -> Result<()> {
     let by_tables = record(program.path(), &["50", "1500"], &["-e", "cpu-clock", "--unwind", "dwarf"])?;
     let stacks = &by_tables.report.header.stacks;
     let without = by_tables.cut("in code without call-frame information");
-    ensure!(without + START >= stacks.user && without > 500, "{stacks:?}");
+    ensure!(without * 100 >= stacks.user * 98 && without > 500, "{stacks:?}");
     Ok(())
 }
 
@@ -281,12 +272,10 @@ struct Recorded {
 }
 
 impl Recorded {
-    /// At most [`START`] samples lack callers because the program has only begun, and of the others hardly any.
-    fn is_whole_after_the_start(&self) -> Result<()> {
+    /// At least 99.5 % of the user stacks reach their root.
+    fn is_whole(&self) -> Result<()> {
         let stacks = &self.report.header.stacks;
-        let start: u64 = REASONS_OF_START.iter().map(|reason| self.cut(reason)).sum();
-        let enough = stacks.whole * 1000 >= (stacks.user - start) * 995;
-        ensure!(start <= START && enough && stacks.whole > START, "{stacks:?}");
+        ensure!(stacks.whole * 1000 >= stacks.user * 995 && stacks.whole > 0, "{stacks:?}");
         Ok(())
     }
 
@@ -295,7 +284,7 @@ impl Recorded {
         let (all, good) =
             (self.folded.weight_of(function), self.weight_where(|line| line.has(function) && so(line)));
         ensure!(
-            good * 100 >= all * 96 && good > 0,
+            good * 100 >= all * 99 && good > 0,
             "{good} of {all} with {function}: {}",
             self.odd(function, so)
         );
