@@ -113,8 +113,10 @@ impl<'a> Compiler<'a> {
                 common.insert(UnwindOffset::into(offset), entry.clone());
                 Ok(entry)
             });
-            if let Ok(function) = function {
-                self.function(&function, &section, &bases)?;
+            match function {
+                Ok(function) => self.function(&function, &section, &bases)?,
+                // To find that out may have taken as long as reading a good part of the section.
+                Err(_) => self.work(frames.data.len() / 64)?,
             }
         }
         Ok(())
@@ -152,8 +154,7 @@ impl<'a> Compiler<'a> {
         // Addresses of one function stay within its segment.
         let offset =
             |address: u64| segment.offset + (address.clamp(start, end) - segment.address).min(segment.len);
-        let work = function.entry_len().saturating_add(function.cie().entry_len());
-        self.work_left = self.work_left.checked_sub(work).ok_or(CompileError::TooLarge)?;
+        self.work(function.entry_len().saturating_add(function.cie().entry_len()))?;
         if offset(end) > MAX_CODE_OFFSET {
             return Err(CompileError::TooLarge);
         }
@@ -182,6 +183,11 @@ impl<'a> Compiler<'a> {
             }
         }
         self.builder.end(offset(end));
+        Ok(())
+    }
+
+    fn work(&mut self, bytes: usize) -> Result<(), CompileError> {
+        self.work_left = self.work_left.checked_sub(bytes).ok_or(CompileError::TooLarge)?;
         Ok(())
     }
 }

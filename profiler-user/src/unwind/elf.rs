@@ -52,6 +52,9 @@ impl Segment {
 /// More call-frame information than any real object has.
 const MAX_BYTES: u64 = 1 << 29;
 
+/// More loaded segments with code than any real object has. Each function is looked for in all of them.
+const MAX_CODE_SEGMENTS: usize = 64;
+
 /// Reads it.
 pub(super) fn read(file: &File) -> Result<CallFrames, CompileError> {
     let cache = ReadCache::new(file);
@@ -79,6 +82,9 @@ pub(super) fn read(file: &File) -> Result<CallFrames, CompileError> {
             PT_GNU_EH_FRAME => index = Some(segment),
             _ => {}
         }
+    }
+    if code.len() > MAX_CODE_SEGMENTS {
+        return Err(CompileError::TooLarge);
     }
     let source = match index {
         Some(index) => by_index(file, index, &loaded)?,
