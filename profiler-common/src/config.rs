@@ -40,11 +40,11 @@ pub struct Config {
     pub mapping_offsets: MappingOffsets,
     /// Length of the kernel's virtual object in pages; 0 when there is none.
     pub vdso_pages: u32,
-    /// Always 0: fills the last word.
-    pub padding: u32,
+    /// Whether userspace runs in a pid namespace of its own, whose ids it is to be given.
+    pub namespaced: u32,
 }
 
-const _: () = assert!(size_of::<Config>() == 4 * 8 + 32 * 4);
+const _: () = assert!(size_of::<Config>() == 4 * 8 + 38 * 4);
 
 /// Byte offsets in the kernel's own structures, taken from its BTF.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -62,6 +62,18 @@ pub struct TaskOffsets {
     pub signal: u32,
     /// `signal_struct.live`
     pub signal_live: u32,
+    /// `signal_struct.pids[PIDTYPE_TGID]`
+    pub signal_tgid: u32,
+    /// `task_struct.thread_pid`
+    pub thread_pid: u32,
+    /// `pid.level`
+    pub pid_level: u32,
+    /// `pid.numbers`
+    pub pid_numbers: u32,
+    /// Program counter in `pt_regs`
+    pub saved_pc: u32,
+    /// Always 0: fills the last word.
+    pub padding: u32,
 }
 
 /// Byte offsets in the kernel's own structures that describe mappings, taken from its BTF.

@@ -14,9 +14,9 @@ pub struct SampleSlot {
     pub samples: u64,
     /// Sum of the sampling periods, in the event's own unit.
     pub weight: u64,
-    /// Process id (thread group) in the initial pid namespace.
+    /// Process id (thread group) in bpfprof's pid namespace.
     pub tgid: u32,
-    /// Thread id in the initial pid namespace.
+    /// Thread id in bpfprof's pid namespace.
     pub tid: u32,
     /// Number of program images this task has run (`task_struct.self_exec_id`, low half): tells samples before and after an exec apart.
     pub exec_id: u32,

@@ -62,6 +62,10 @@ pub const fn not_followed_index(cpu: u32) -> u32 {
 pub mod state {
     /// The generation of tables that the programs write: 0 or 1.
     pub const GENERATION: u32 = 0;
+    /// Depth of userspace's pid namespace below the initial one.
+    pub const NAMESPACE_LEVEL: u32 = 1;
+    /// Address of that namespace in the kernel.
+    pub const NAMESPACE: u32 = 2;
     /// Number of words.
-    pub const WORDS: u32 = 1;
+    pub const WORDS: u32 = 3;
 }

@@ -19,7 +19,20 @@ static CONFIG: Config = Config {
     kernel_mode_only: 0,
     user_frame_limit: 0,
     tables: TableLayout { slots: 0, frames: 0 },
-    offsets: TaskOffsets { mm: 0, pid: 0, tgid: 0, self_exec_id: 0, signal: 0, signal_live: 0 },
+    offsets: TaskOffsets {
+        mm: 0,
+        pid: 0,
+        tgid: 0,
+        self_exec_id: 0,
+        signal: 0,
+        signal_live: 0,
+        signal_tgid: 0,
+        thread_pid: 0,
+        pid_level: 0,
+        pid_numbers: 0,
+        saved_pc: 0,
+        padding: 0,
+    },
     mapping_offsets: MappingOffsets {
         start: 0,
         end: 0,
@@ -36,7 +49,7 @@ static CONFIG: Config = Config {
         start_code: 0,
     },
     vdso_pages: 0,
-    padding: 0,
+    namespaced: 0,
 };
 
 /// Reads one field of the configuration, hiding its value from the compiler but not from the verifier.

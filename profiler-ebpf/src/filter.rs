@@ -8,7 +8,8 @@ use crate::{config::config, maps::FOLLOWED, sample::Task};
 /// Whether this task is one of the targets.
 #[inline(always)]
 pub(crate) fn is_target(task: &Task) -> bool {
-    if !belongs(task) {
+    let outside = config!(namespaced) != 0 && task.tgid == 0;
+    if outside || !belongs(task) {
         return false;
     }
     config!(filter_comm) == 0 || task.comm == config!(comm)

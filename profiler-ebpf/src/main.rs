@@ -13,6 +13,7 @@ mod arch;
 mod arithmetic;
 mod config;
 mod filter;
+mod ids;
 mod kernel_memory;
 mod mappings;
 mod maps;
@@ -37,6 +38,13 @@ fn sample_x86_64(ctx: PerfEventContext) -> u32 {
 #[perf_event]
 fn sample_aarch64(ctx: PerfEventContext) -> u32 {
     sample::sample::<arch::aarch64::Aarch64>(&ctx)
+}
+
+/// Learns the pid namespace of userspace, which runs it once and attaches it nowhere.
+#[raw_tracepoint(tracepoint = "sched_process_fork")]
+fn learn_namespace(_: RawTracePointContext) -> i32 {
+    ids::learn_namespace();
+    0
 }
 
 /// Makes the children of targets targets.

@@ -17,6 +17,7 @@ use profiler_common::{
 use crate::{
     arithmetic::{select, sign},
     config::config,
+    ids,
     kernel_memory::{KernelAddress, read_u32, read_u64},
     maps::{FILE_REQUESTS, FILES, FOLLOWED, NO_MAPPINGS, PROCESSES},
 };
@@ -43,7 +44,7 @@ pub(crate) fn discover(task: *mut c_void, tgid: u32, exec_id: u32, address: u64)
 /// Notes a mapping that exists, as the iterator over all mappings shows it.
 #[inline(always)]
 pub(crate) fn note_existing(task: KernelAddress, vma: KernelAddress) {
-    let tgid = read_u32(task, config!(offsets.tgid));
+    let tgid = ids::of(task).tgid;
     if config!(target) == target::PROCESSES && FOLLOWED.get_ptr(tgid).is_none() {
         return;
     }

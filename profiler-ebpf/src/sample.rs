@@ -19,7 +19,9 @@ use profiler_common::{
 use crate::{
     arch::Arch,
     config::config,
-    filter, kernel_memory,
+    filter,
+    ids::{self, Ids},
+    kernel_memory,
     maps::{SLOTS, STATE},
     stacks::{self, Stacks},
     tally,
@@ -51,10 +53,10 @@ pub(crate) fn sample<A: Arch>(ctx: &PerfEventContext) -> u32 {
 
 #[inline(always)]
 fn take<A: Arch>(ctx: &PerfEventContext, cpu: u32, weight: u64) -> Fate {
-    let mut task = current_task();
-    if task.tid == 0 && config!(idle) == 0 {
+    if config!(idle) == 0 && is_idle() {
         return Fate::Idle;
     }
+    let mut task = current_task();
     if !filter::is_target(&task) {
         return Fate::NotTarget;
     }
@@ -78,14 +80,21 @@ fn take<A: Arch>(ctx: &PerfEventContext, cpu: u32, weight: u64) -> Fate {
 
 #[inline(always)]
 fn current_task() -> Task {
-    // SAFETY: the helper takes nothing.
-    let id = unsafe { bpf_get_current_pid_tgid() };
+    let Ids { tgid, tid } = ids::current();
     // SAFETY: the helper takes nothing.
     let pointer = unsafe { bpf_get_current_task_btf() }.cast();
     let mut comm = [0u64; 2];
     // SAFETY: the destination is a local of the given size.
     unsafe { bpf_get_current_comm((&raw mut comm).cast(), 16) };
-    Task { pointer, tgid: (id >> 32) as u32, tid: id as u32, comm, exec_id: 0 }
+    Task { pointer, tgid, tid, comm, exec_id: 0 }
+}
+
+/// Whether the current task is the one that runs where no other wants to.
+#[inline(always)]
+fn is_idle() -> bool {
+    // SAFETY: the helper takes nothing.
+    let id = unsafe { bpf_get_current_pid_tgid() };
+    id as u32 == 0
 }
 
 #[inline(always)]

@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-/// A process (thread group) in the initial pid namespace.
+/// A process (thread group) in bpfprof's pid namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tgid(pub u32);
 
-/// A thread in the initial pid namespace.
+/// A thread in bpfprof's pid namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tid(pub u32);
 

@@ -17,6 +17,10 @@ pub(crate) const FOR_TESTS: &[Package] = &[
     Package { name: "util-linux", probe: Probe::Command("setpriv") },
     Package { name: "util-linux", probe: Probe::Command("unshare") },
     Package { name: "procps", probe: Probe::Command("ps") },
+    Package { name: "debuginfod", probe: Probe::Command("debuginfod") },
+    Package { name: "musl-tools", probe: Probe::Command("musl-gcc") },
+    Package { name: "nodejs", probe: Probe::Command("node") },
+    Package { name: "xz-utils", probe: Probe::Command("xz") },
 ];
 
 /// What building the BPF programs needs: a compiler with its library's source, and LLVM of the same version to link bpf-linker with.

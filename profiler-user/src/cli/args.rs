@@ -116,12 +116,24 @@ pub(super) struct Args {
     pub weight: WeightArg,
 
     /// Do not show inlined functions as frames of their own
-    #[arg(long, overrides_with = "inlines", help_heading = "Output")]
+    #[arg(long, overrides_with = "inlines", help_heading = "Names")]
     pub no_inlines: bool,
 
     /// Show inlined functions as frames of their own (the default)
     #[arg(long, hide = true)]
     pub inlines: bool,
+
+    /// Leave the arguments of generics and templates out of names: Vec<T>::push becomes Vec::push
+    #[arg(long, help_heading = "Names")]
+    pub strip_generics: bool,
+
+    /// Look for separate debug files here too, as below /usr/lib/debug; repeatable
+    #[arg(long, value_name = "FOLDER", help_heading = "Names")]
+    pub debug_dir: Vec<PathBuf>,
+
+    /// Ask no debuginfod server; by default those in DEBUGINFOD_URLS are asked for debug files that are not here
+    #[arg(long, help_heading = "Names")]
+    pub no_debuginfod: bool,
 
     /// Print nothing but data and errors
     #[arg(short, long, conflicts_with = "verbose", help_heading = "Output")]

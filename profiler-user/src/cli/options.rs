@@ -9,6 +9,7 @@ use super::args::{Args, UnwindArg, WeightArg};
 use crate::events::{CpuId, EventSpec, Rate, cpus};
 use crate::kernel::Walk;
 use crate::output::{Format, UnknownFormat, Weight};
+use crate::symbols::{Debuginfod, SymbolOptions};
 use crate::types::{Tgid, Tid};
 
 /// What a run is to do.
@@ -42,8 +43,8 @@ pub struct Options {
     pub unwind: Walk,
     /// Bytes that unwind tables may take in the kernel.
     pub unwind_memory: u64,
-    /// Whether inlined functions are frames.
-    pub inlines: bool,
+    /// What names are resolved, and from where.
+    pub symbols: SymbolOptions,
     /// How much to say.
     pub verbosity: Verbosity,
 }
@@ -152,7 +153,12 @@ impl Options {
                 UnwindArg::None => Walk::None,
             },
             unwind_memory: u64::from(args.unwind_memory.get()) << 20,
-            inlines: !args.no_inlines,
+            symbols: SymbolOptions {
+                inlines: !args.no_inlines,
+                strip_generics: args.strip_generics,
+                debug_dirs: args.debug_dir,
+                debuginfod: if args.no_debuginfod { None } else { Debuginfod::from_environment() },
+            },
             verbosity: match (args.quiet, args.verbose) {
                 (true, _) => Verbosity::Quiet,
                 (_, true) => Verbosity::Verbose,

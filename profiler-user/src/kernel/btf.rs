@@ -9,6 +9,12 @@ use profiler_common::config::{MappingOffsets, TaskOffsets};
 
 use super::KernelError;
 
+/// The program counter's name in `struct pt_regs`.
+#[cfg(target_arch = "x86_64")]
+const SAVED_PC: &str = "ip";
+#[cfg(target_arch = "aarch64")]
+const SAVED_PC: &str = "pc";
+
 /// Where a kernel with BTF shows it (since 5.4).
 const VMLINUX: &str = "/sys/kernel/btf/vmlinux";
 
@@ -38,6 +44,13 @@ pub(super) fn offsets() -> Result<Offsets, KernelError> {
         self_exec_id: offset("task_struct", "self_exec_id")?,
         signal: offset("task_struct", "signal")?,
         signal_live: offset("signal_struct", "live")?,
+        // An array of pointers by `enum pid_type`, in which the thread group is the second since 4.19.
+        signal_tgid: offset("signal_struct", "pids")? + 8,
+        thread_pid: offset("task_struct", "thread_pid")?,
+        pid_level: offset("pid", "level")?,
+        pid_numbers: offset("pid", "numbers")?,
+        saved_pc: offset("pt_regs", SAVED_PC)?,
+        padding: 0,
     };
     // Names since 6.11, since 6.7, and before.
     let modified = ["i_mtime_sec", "__i_mtime.tv_sec", "i_mtime.tv_sec"];

@@ -5,9 +5,10 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr;
 
+use crate::types::Tgid;
 use aya_obj::generated::bpf_attach_type::{BPF_PERF_EVENT, BPF_TRACE_ITER};
 use aya_obj::generated::bpf_attr;
-use aya_obj::generated::bpf_cmd::{self, BPF_ITER_CREATE, BPF_LINK_CREATE};
+use aya_obj::generated::bpf_cmd::{self, BPF_ITER_CREATE, BPF_LINK_CREATE, BPF_PROG_TEST_RUN};
 
 /// A program attached to a perf event. Dropping it detaches, as does the death of the process.
 #[derive(Debug)]
@@ -29,27 +30,42 @@ impl PerfLink {
     }
 }
 
-/// A program that runs for every mapping of every process, as often as wanted.
+/// A program that runs for every mapping of one process or of all.
 #[derive(Debug)]
 pub(super) struct MappingIterator {
     link: OwnedFd,
 }
 
 impl MappingIterator {
-    /// Binds an iterator program. Minimum kernel: 5.12 (`task_vma`).
-    pub(super) fn create(program: BorrowedFd<'_>) -> io::Result<Self> {
+    /// Binds an iterator program, for one process or for all. Minimum kernel: 5.12 (`task_vma`), 6.1 for one process.
+    pub(super) fn create(program: BorrowedFd<'_>, of: Option<Tgid>) -> io::Result<Self> {
+        // `union bpf_iter_link_info`: thread id, process id, descriptor of a process.
+        let task = [0, of.map_or(0, |tgid| tgid.0), 0, 0_u32];
         let mut attr = no_attributes();
         attr.link_create.__bindgen_anon_1.prog_fd = program.as_raw_fd().cast_unsigned();
+        if of.is_some() {
+            attr.link_create.__bindgen_anon_3.__bindgen_anon_1.iter_info = ptr::from_ref(&task) as u64;
+            attr.link_create.__bindgen_anon_3.__bindgen_anon_1.iter_info_len = size_of_val(&task) as u32;
+        }
         attr.link_create.attach_type = BPF_TRACE_ITER as u32;
         Ok(Self { link: bpf(BPF_LINK_CREATE, &attr)? })
     }
 
-    /// A file whose reading runs the program.
-    pub(super) fn iterate(&self) -> io::Result<File> {
+    /// Runs the program.
+    pub(super) fn run(&self) -> io::Result<()> {
         let mut attr = no_attributes();
         attr.iter_create.link_fd = self.link.as_raw_fd().cast_unsigned();
-        bpf(BPF_ITER_CREATE, &attr).map(File::from)
+        let mut iteration = bpf(BPF_ITER_CREATE, &attr).map(File::from)?;
+        // Reading is what runs it; it writes nothing.
+        io::copy(&mut iteration, &mut io::sink()).map(drop)
     }
+}
+
+/// Runs a raw tracepoint program now, in this process. Minimum kernel: 5.10.
+pub(super) fn run_once(program: BorrowedFd<'_>) -> io::Result<()> {
+    let mut attr = no_attributes();
+    attr.test.prog_fd = program.as_raw_fd().cast_unsigned();
+    call(BPF_PROG_TEST_RUN, &attr).map(drop)
 }
 
 fn no_attributes() -> bpf_attr {
@@ -59,12 +75,17 @@ fn no_attributes() -> bpf_attr {
 
 /// A `bpf(2)` command that gives a descriptor.
 fn bpf(command: bpf_cmd, attr: &bpf_attr) -> io::Result<OwnedFd> {
-    // SAFETY: the attribute outlives the call and its size is given.
-    let fd = unsafe { libc::syscall(libc::SYS_bpf, command, ptr::from_ref(attr), size_of::<bpf_attr>()) };
-    let fd = i32::try_from(fd).unwrap_or(-1);
-    if fd < 0 {
-        return Err(io::Error::last_os_error());
-    }
+    let fd = call(command, attr)?;
     // SAFETY: the kernel just gave this descriptor to us alone.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// A `bpf(2)` command.
+fn call(command: bpf_cmd, attr: &bpf_attr) -> io::Result<i32> {
+    // SAFETY: the attribute outlives the call and its size is given.
+    let result = unsafe { libc::syscall(libc::SYS_bpf, command, ptr::from_ref(attr), size_of::<bpf_attr>()) };
+    match i32::try_from(result) {
+        Ok(result) if result >= 0 => Ok(result),
+        _ => Err(io::Error::last_os_error()),
+    }
 }

@@ -6,6 +6,7 @@ mod btf;
 mod error;
 mod idle;
 mod link;
+mod pid_namespace;
 mod programs;
 mod sampler;
 mod sideband;
@@ -14,6 +15,7 @@ mod unwind_tables;
 mod words;
 
 pub use error::KernelError;
+pub use pid_namespace::is_own as in_own_pid_namespace;
 pub use programs::{Filter, Target, Walk};
 pub use sampler::{Accounting, Amount, DRAINS_PER_SECOND, Lost, Sampler, SamplerOptions};
 pub use sideband::{BuildId, Mapped, MappedFile, Sideband, SidebandRecord};

@@ -1,6 +1,5 @@
 //! The BPF object: configured, loaded, and the followed tasks in its map.
 
-use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use aya::maps::{Array, ArrayOfMaps, HashMap, Map, MapData, MapError, RingBuf};
@@ -12,8 +11,8 @@ use profiler_common::mapping::{FileEntry, FileKey, ProcessMappings};
 use profiler_common::sample::TableLayout;
 use profiler_common::tally;
 
-use super::link::MappingIterator;
-use super::{KernelError, btf};
+use super::link::{self, MappingIterator};
+use super::{KernelError, btf, pid_namespace};
 use crate::types::{Tgid, Tid};
 
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../../bpf/bpfprof.bpf.o");
@@ -82,7 +81,8 @@ pub struct Filter {
 /// The loaded object. Dropping it unloads everything.
 pub(super) struct Programs {
     ebpf: Ebpf,
-    existing_mappings: Option<MappingIterator>,
+    /// Whether user stacks are walked.
+    walks: bool,
 }
 
 impl Programs {
@@ -105,22 +105,35 @@ impl Programs {
             .map_err(|error| object_refused(&error))?;
         let sample: &mut PerfEvent = program(&mut ebpf, SAMPLE_PROGRAM)?;
         sample.load().map_err(|error| refused(&error))?;
-        let mut programs = Self { ebpf, existing_mappings: None };
+        let mut programs = Self { ebpf, walks: filter.walk != Walk::None };
+        if pid_namespace::is_own() {
+            let learn: &mut RawTracePoint = program(&mut programs.ebpf, "learn_namespace")?;
+            learn.load().map_err(|error| refused(&error))?;
+            let fd = learn.fd().map_err(|error| refused(&error))?;
+            link::run_once(fd.as_fd()).map_err(KernelError::system("learning the pid namespace"))?;
+        }
         programs.follow(target)?;
-        if filter.walk != Walk::None {
-            programs.note_mappings()?;
+        if programs.walks {
+            programs.load_iterator()?;
+            programs.note_mappings(None)?;
         }
         Ok(programs)
     }
 
-    /// Notes the mappings that processes have already: to be called when targets were added.
-    pub(super) fn note_existing_mappings(&mut self) -> Result<(), KernelError> {
-        let Some(link) = &self.existing_mappings else { return Ok(()) };
-        let mut iteration = link.iterate().map_err(KernelError::system("iterating over mappings"))?;
-        // Reading is what runs the program; it writes nothing.
-        io::copy(&mut iteration, &mut io::sink())
-            .map(drop)
-            .map_err(KernelError::system("iterating over mappings"))
+    /// Notes the mappings that a process has, or all processes: where targets were added, and where a process has mapped something.
+    ///
+    /// A process that ended meanwhile has none.
+    pub(super) fn note_mappings(&self, of: Option<Tgid>) -> Result<(), KernelError> {
+        if !self.walks {
+            return Ok(());
+        }
+        let name = "mapped_before";
+        let program = self.ebpf.program(name).ok_or(KernelError::Object(name))?;
+        let fd = program.fd().map_err(|error| refused(&error))?;
+        match MappingIterator::create(fd.as_fd(), of).and_then(|iterator| iterator.run()) {
+            Err(_) if of.is_some() => Ok(()),
+            noted => noted.map_err(KernelError::system("iterating over mappings")),
+        }
     }
 
     /// Makes the kernel side look the mappings of a process up again: one of them was replaced.
@@ -159,17 +172,6 @@ impl Programs {
         RingBuf::try_from(map).map_err(|_| KernelError::Object("FILE_REQUESTS"))
     }
 
-    fn note_mappings(&mut self) -> Result<(), KernelError> {
-        let btf = Btf::from_sys_fs().map_err(|error| KernelError::Load { cause: error_chain(&error) })?;
-        let existing: &mut Iter = program(&mut self.ebpf, "mapped_before")?;
-        existing.load("task_vma", &btf).map_err(|error| refused(&error))?;
-        let fd = existing.fd().map_err(|error| refused(&error))?;
-        let link = MappingIterator::create(fd.as_fd())
-            .map_err(KernelError::system("creating an iterator over mappings"))?;
-        self.existing_mappings = Some(link);
-        self.note_existing_mappings()
-    }
-
     /// The program that takes samples.
     pub(super) fn sample_program(&self) -> Result<BorrowedFd<'_>, KernelError> {
         let program = self.ebpf.program(SAMPLE_PROGRAM).ok_or(KernelError::Object(SAMPLE_PROGRAM))?;
@@ -194,6 +196,12 @@ impl Programs {
             followed.insert(id, 1, 0).map_err(|error| map_full(&error))?;
         }
         Ok(())
+    }
+
+    fn load_iterator(&mut self) -> Result<(), KernelError> {
+        let btf = Btf::from_sys_fs().map_err(|error| KernelError::Load { cause: error_chain(&error) })?;
+        let existing: &mut Iter = program(&mut self.ebpf, "mapped_before")?;
+        existing.load("task_vma", &btf).map_err(|error| refused(&error))
     }
 
     /// Writes the targets to the map before the tracepoints that keep it up to date are armed: a child that a target
@@ -271,7 +279,7 @@ fn configuration(target: &Target, filter: &Filter, tables: TableLayout) -> Resul
         offsets: offsets.task,
         mapping_offsets: offsets.mapping,
         vdso_pages: filter.vdso_pages,
-        padding: 0,
+        namespaced: pid_namespace::is_own().into(),
     })
 }
 

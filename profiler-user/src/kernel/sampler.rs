@@ -196,7 +196,12 @@ impl Sampler {
     /// Adds targets: processes that existed when the following of children was armed.
     pub fn add_followed(&mut self, ids: impl IntoIterator<Item = u32>) -> Result<(), KernelError> {
         self.programs.add_followed(ids)?;
-        self.programs.note_existing_mappings()
+        self.programs.note_mappings(None)
+    }
+
+    /// Tells the kernel side of what a process has mapped, before a sample has to look for it.
+    pub fn note_mappings(&mut self, tgid: Tgid) -> Result<(), KernelError> {
+        self.programs.note_mappings(Some(tgid))
     }
 
     /// Makes the kernel side look the mappings of a process up again: one of them was replaced.

@@ -3,6 +3,7 @@
 //! The kernel writes them to a ring of each CPU (`PERF_RECORD_MMAP2`, `COMM`, `FORK`, `EXIT`), with the clock that samples use.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
@@ -114,6 +115,13 @@ impl BuildId {
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.len)]
+    }
+}
+
+/// Lower-case hexadecimal digits, as in the names of debug files.
+impl fmt::Display for BuildId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_bytes().iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 

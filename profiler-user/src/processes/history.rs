@@ -28,6 +28,8 @@ pub enum Location {
         /// Place in its file.
         offset: FileOffset,
     },
+    /// In memory of the process that belongs to no object: code made at run time.
+    Anonymous,
     /// In no mapping that is known.
     Unknown,
 }
@@ -83,16 +85,29 @@ impl History {
         Self { scope, processes: HashMap::new() }
     }
 
+    /// Which processes are remembered.
+    #[must_use]
+    pub fn scope(&self) -> Scope {
+        self.scope
+    }
+
     /// Takes a process as `/proc` shows it now. One that is gone or unreadable stays unknown.
     ///
     /// To be called after the side-band records have begun to flow: they correct what changes while it is read.
     pub fn scan(&mut self, tgid: Tgid, objects: &mut Objects) {
-        let mut mappings = Mappings::default();
-        for mapped in scan::mappings(tgid) {
-            mappings.insert(MonotonicTime(0), &mapped, objects.find(tgid, &mapped));
-        }
-        let image = Image { since: MonotonicTime(0), executed: false, mappings: Rc::new(mappings) };
+        let image = scanned(tgid, MonotonicTime(0), objects);
         self.processes.insert(tgid, Process { images: vec![image], exited: None });
+    }
+
+    /// Takes a process as `/proc` shows it now for all times from `time` on: records of it may be lost.
+    pub fn rescan(&mut self, tgid: Tgid, time: MonotonicTime, objects: &mut Objects) {
+        let image = scanned(tgid, time, objects);
+        self.processes.entry(tgid).or_default().images.push(image);
+    }
+
+    /// All processes that are known.
+    pub fn processes(&self) -> impl Iterator<Item = Tgid> {
+        self.processes.keys().copied()
     }
 
     /// Applies the next record. Objects are opened at once, before their process can end.
@@ -127,29 +142,30 @@ impl History {
     /// Where this address of the process lay at that time.
     #[must_use]
     pub fn locate(&self, tgid: Tgid, address: UserAddress, time: MonotonicTime) -> Location {
-        let image = self.processes.get(&tgid).and_then(|process| process.image_at(time));
-        match image.and_then(|image| image.mappings.find(address.0, time)) {
+        let mut images = self.processes.get(&tgid).into_iter().flat_map(|process| process.images_at(time));
+        match images.find_map(|image| image.mappings.find(address.0, time)) {
             Some(&Mapping { start, file_offset, object: Some(object), .. }) => {
                 Location::Object { object, offset: FileOffset(address.0 - start + file_offset) }
             }
-            _ => Location::Unknown,
+            Some(Mapping { object: None, .. }) => Location::Anonymous,
+            None => Location::Unknown,
         }
     }
 
     /// Identifies what this process ran and had mapped at that time: equal values mean equal answers of [`Self::locate`].
     #[must_use]
     pub fn view(&self, tgid: Tgid, time: MonotonicTime) -> Option<MonotonicTime> {
-        let image = self.processes.get(&tgid)?.image_at(time)?;
+        let image = self.processes.get(&tgid)?.images_at(time).next()?;
         Some(image.since.max(image.mappings.last_change_until(time)))
     }
 
     /// Whether this process maps the object at that time. True for a process that is not known: nothing speaks against it.
     #[must_use]
     pub fn maps(&self, tgid: Tgid, object: ObjectId, time: MonotonicTime) -> bool {
-        let Some(image) = self.processes.get(&tgid).and_then(|process| process.image_at(time)) else {
-            return true;
-        };
-        image.mappings.all_at(time).any(|mapping| mapping.object == Some(object))
+        let mut images =
+            self.processes.get(&tgid).into_iter().flat_map(|process| process.images_at(time)).peekable();
+        images.peek().is_none()
+            || images.any(|image| image.mappings.all_at(time).any(|mapping| mapping.object == Some(object)))
     }
 
     /// Whether a mapping takes the place of one that is known.
@@ -162,7 +178,7 @@ impl History {
     /// Whether this process has executed a program between the beginning of its history and that time.
     #[must_use]
     pub fn has_executed_before(&self, tgid: Tgid, time: MonotonicTime) -> bool {
-        let image = self.processes.get(&tgid).and_then(|process| process.image_at(time));
+        let image = self.processes.get(&tgid).and_then(|process| process.images_at(time).next());
         image.is_some_and(|image| image.executed)
     }
 
@@ -193,6 +209,14 @@ impl History {
     }
 }
 
+fn scanned(tgid: Tgid, since: MonotonicTime, objects: &mut Objects) -> Image {
+    let mut mappings = Mappings::default();
+    for mapped in scan::mappings(tgid) {
+        mappings.insert(since, &mapped, objects.find(tgid, &mapped));
+    }
+    Image { since, executed: false, mappings: Rc::new(mappings) }
+}
+
 impl Process {
     /// The program that runs now.
     fn image(&mut self) -> &mut Image {
@@ -203,14 +227,15 @@ impl Process {
         &mut self.images[last]
     }
 
-    fn image_at(&self, time: MonotonicTime) -> Option<&Image> {
+    /// The program at that time, and the one before it: until an exec is done, the user registers are still those of the latter.
+    fn images_at(&self, time: MonotonicTime) -> impl Iterator<Item = &Image> {
         let later = self.images.partition_point(|image| image.since <= time);
-        self.images.get(later.checked_sub(1)?)
+        self.images[later.saturating_sub(2)..later].iter().rev()
     }
 
     fn forget_before(&mut self, time: MonotonicTime) {
         let later = self.images.partition_point(|image| image.since <= time);
-        self.images.drain(..later.saturating_sub(1));
+        self.images.drain(..later.saturating_sub(2));
         for image in &mut self.images {
             if image.mappings.past.first().is_some_and(|(until, _)| *until < time) {
                 Rc::make_mut(&mut image.mappings).past.retain(|(until, _)| *until >= time);
@@ -312,7 +337,7 @@ mod tests {
                 Location::Object { object, offset } => {
                     Some((self.objects.get(object).name.to_string(), offset.0))
                 }
-                Location::Unknown => None,
+                Location::Anonymous | Location::Unknown => None,
             }
         }
     }
@@ -329,9 +354,13 @@ mod tests {
         scene.map(21, P, 0x40_0000, 0x1000, "/bin/nosuch-b");
         assert_eq!(scene.at(15, P, 0x40_0010), named("nosuch-a", 0x1010));
         assert_eq!(scene.at(25, P, 0x40_0010), named("nosuch-b", 0x1010));
-        assert_eq!(scene.at(20, P, 0x40_0010), None);
+        // The exec is not done: a sample in it has the registers of the program before.
+        assert_eq!(scene.at(20, P, 0x40_0010), named("nosuch-a", 0x1010));
+        assert_eq!(scene.at(25, P, 0x70_0000), None);
         scene.history.forget_before(MonotonicTime(22));
         assert_eq!(scene.at(25, P, 0x40_0010), named("nosuch-b", 0x1010));
+        scene.apply(30, SidebandRecord::Executed { tgid: P });
+        scene.history.forget_before(MonotonicTime(31));
         assert_eq!(scene.at(15, P, 0x40_0010), None);
     }
 
@@ -377,6 +406,18 @@ mod tests {
         assert!(scene.history.knows(gone));
         scene.history.forget_before(MonotonicTime(21));
         assert!(!scene.history.knows(gone));
+    }
+
+    #[test]
+    fn a_rescan_holds_from_its_time_on() {
+        let mut scene = Scene::new();
+        let this = Tgid(std::process::id());
+        scene.history.processes.insert(this, Process::default());
+        scene.map(10, this, 0x1000, 0x1000, "/bin/nosuch");
+        scene.history.rescan(this, MonotonicTime(20), &mut scene.objects);
+        assert_eq!(scene.at(15, this, 0x1000), named("nosuch", 0x1000));
+        let ours = scan::mappings(this);
+        assert!(ours.iter().any(|mapped| scene.at(25, this, mapped.start.0).is_some()));
     }
 
     #[test]

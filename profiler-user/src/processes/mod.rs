@@ -1,9 +1,14 @@
 //! Process history: which object lay where in which process, at every moment of the recording, also after the process is gone.
 
 mod history;
+mod identity;
 mod objects;
+mod opening;
+mod perf_maps;
 mod scan;
 
 pub use history::{History, Location, Scope};
+pub use identity::{FileStamp, build_id};
 pub use objects::{BackingFile, Object, ObjectId, Objects, Unreadable};
+pub use perf_maps::PerfMaps;
 pub use scan::{descendants, everyone, mappings, process_of_thread};

@@ -3,18 +3,16 @@
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io;
-use std::os::fd::AsRawFd;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use object::Object as _;
-use object::read::ReadCache;
 use profiler_common::mapping::FileKey;
-use rustix::fs::{Mode, OFlags, ResolveFlags};
+use rustix::process::{Resource, getrlimit};
 
+use super::identity::{FileStamp, build_id, is_elf};
+use super::opening::{open_below, open_mapped};
+use super::perf_maps::PerfMaps;
 use crate::kernel::{BuildId, Mapped, MappedFile};
 use crate::types::Tgid;
 
@@ -45,8 +43,14 @@ pub struct Object {
     pub path: PathBuf,
     /// Build id of the opened file, or of the mapping.
     pub build_id: Option<BuildId>,
-    /// Where its bytes are.
+    /// Where its bytes are. [`Objects::file`] gives them only while they are those that were mapped.
     pub backing: BackingFile,
+    /// The file as it was when it was opened; `None` when it never was.
+    stamp: Option<FileStamp>,
+    /// When it was last seen in a process, in mappings seen before.
+    last_seen: u64,
+    /// Opens that failed.
+    failures: u32,
 }
 
 /// Where the bytes of an object are.
@@ -54,6 +58,8 @@ pub struct Object {
 pub enum BackingFile {
     /// An open file: readable even when it is deleted, replaced, or in another mount namespace.
     Open(Arc<File>),
+    /// A file that was open, closed because too many were.
+    Closed,
     /// The kernel's virtual object, the same in all 64-bit processes.
     Vdso,
     /// Nowhere.
@@ -69,21 +75,31 @@ pub enum Unreadable {
     NotPermitted,
     /// There is no file behind it.
     NoFile,
+    /// The file was written to after it was mapped.
+    Overwritten,
+    /// It was closed to keep below `RLIMIT_NOFILE`, and is not at its path any more.
+    Evicted,
 }
 
 /// All objects seen, each once however many processes map it.
-#[derive(Default)]
 pub struct Objects {
     objects: Vec<Object>,
     by_identity: HashMap<Identity, ObjectId>,
-    by_mapping: HashMap<MappingKey, ObjectId>,
+    /// `None` for files that hold no object: memory that a process makes code in.
+    by_mapping: HashMap<MappingKey, Option<ObjectId>>,
+    perf_maps: PerfMaps,
+    seen: u64,
+    /// Objects that are open now, and how many may be.
+    open: usize,
+    max_open: usize,
 }
 
 /// What makes two mapped files the same object.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Identity {
     BuildId(BuildId),
-    File { device: u64, inode: u64, size: u64, modified: (i64, i64) },
+    File(FileStamp),
+    Inode { device: u64, inode: u64 },
     Name(Vec<u8>),
 }
 
@@ -94,25 +110,49 @@ struct MappingKey {
     path: Vec<u8>,
 }
 
+/// Part of the file descriptors that objects may take; rings, events and outputs need the rest.
+const SHARE_OF_DESCRIPTORS: u64 = 2;
+
+/// More objects than this are not held open, whatever the limit allows.
+const MAX_OPEN: u64 = 16_384;
+
+/// Opens of one object that may fail before it is given up.
+const MAX_FAILURES: u32 = 32;
+
+impl Default for Objects {
+    fn default() -> Self {
+        let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+        Self::with_max_open((descriptors / SHARE_OF_DESCRIPTORS).min(MAX_OPEN) as usize)
+    }
+}
+
 impl Objects {
+    /// No object yet, and never more than this many files open.
+    #[must_use]
+    pub fn with_max_open(max_open: usize) -> Self {
+        Self {
+            objects: Vec::new(),
+            by_identity: HashMap::new(),
+            by_mapping: HashMap::new(),
+            perf_maps: PerfMaps::default(),
+            seen: 0,
+            open: 0,
+            max_open: max_open.max(1),
+        }
+    }
+
     /// The object with this number.
     #[must_use]
     pub fn get(&self, id: ObjectId) -> &Object {
         &self.objects[id.0 as usize]
     }
 
-    /// The key by which the kernel side knows the file of an object; `None` for one that is not open.
+    /// The key by which the kernel side knows the file of an object; `None` for one that was never open.
     #[must_use]
     pub fn file_key(&self, id: ObjectId) -> Option<FileKey> {
-        match &self.get(id).backing {
-            BackingFile::Open(file) => {
-                let metadata = file.metadata().ok()?;
-                let (major, minor) = (rustix::fs::major(metadata.dev()), rustix::fs::minor(metadata.dev()));
-                // The kernel's own encoding of a device number (`MKDEV` of include/linux/kdev_t.h).
-                let device = u64::from(major) << 20 | u64::from(minor);
-                let modified = metadata.mtime().cast_unsigned();
-                Some(FileKey::new(device, metadata.ino(), metadata.size(), modified))
-            }
+        let object = self.get(id);
+        match object.backing {
+            BackingFile::Open(_) | BackingFile::Closed => Some(object.stamp?.key()),
             BackingFile::Vdso => Some(FileKey::VDSO),
             BackingFile::Unreadable(_) => None,
         }
@@ -123,118 +163,193 @@ impl Objects {
         (0..).map(ObjectId).zip(&self.objects)
     }
 
-    /// The object that a process has mapped; opened now when it is new. `None` for memory without a file.
+    /// The file of an object, with the content that was mapped.
+    ///
+    /// # Errors
+    ///
+    /// When there is none, or it holds something else by now.
+    pub fn file(&self, id: ObjectId) -> Result<Arc<File>, Unreadable> {
+        let object = self.get(id);
+        match &object.backing {
+            BackingFile::Open(file) if object.is_held_by(file) => Ok(Arc::clone(file)),
+            BackingFile::Open(_) => Err(Unreadable::Overwritten),
+            BackingFile::Closed => {
+                let reopened = open_below(Path::new("/"), object.path.as_os_str().as_bytes());
+                let same = reopened.ok().filter(|file| object.is_held_by(file));
+                same.map(Arc::new).ok_or(Unreadable::Evicted)
+            }
+            BackingFile::Vdso => Err(Unreadable::NoFile),
+            BackingFile::Unreadable(why) => Err(*why),
+        }
+    }
+
+    /// Names of the code that processes make at run time.
+    #[must_use]
+    pub fn perf_maps(&self) -> &PerfMaps {
+        &self.perf_maps
+    }
+
+    /// The object that a process has mapped; opened now when it is new. `None` for memory without an object.
     pub fn find(&mut self, tgid: Tgid, mapped: &Mapped) -> Option<ObjectId> {
         let path = mapped.path.strip_suffix(b" (deleted)").unwrap_or(&mapped.path);
-        if is_anonymous(path) {
-            return None;
+        let found = if is_anonymous(path) { None } else { self.find_file(tgid, mapped, path) };
+        if found.is_none() {
+            self.perf_maps.notice(tgid);
         }
+        found
+    }
+
+    fn find_file(&mut self, tgid: Tgid, mapped: &Mapped, path: &[u8]) -> Option<ObjectId> {
+        self.seen += 1;
         let key = MappingKey { file: mapped.file, path: path.to_vec() };
-        if let Some(&id) = self.by_mapping.get(&key) {
-            return Some(id);
+        match self.by_mapping.get(&key) {
+            Some(None) => return None,
+            Some(&Some(id)) if self.get(id).is_settled(mapped.file) => {
+                self.objects[id.0 as usize].last_seen = self.seen;
+                return Some(id);
+            }
+            _ => {}
         }
-        let (identity, object) = open_object(tgid, mapped, path);
-        let id = *self.by_identity.entry(identity).or_insert_with(|| {
-            self.objects.push(object);
-            ObjectId(u32::try_from(self.objects.len() - 1).unwrap_or(u32::MAX))
-        });
+        let id = open_object(tgid, mapped, path).map(|(identity, object)| self.admit(identity, object));
         self.by_mapping.insert(key, id);
-        Some(id)
+        id
+    }
+
+    /// Takes an object as new, or as one that is known and whose file may have been missing until now.
+    fn admit(&mut self, identity: Identity, mut new: Object) -> ObjectId {
+        new.last_seen = self.seen;
+        let opened = new.is_open();
+        let id = match self.by_identity.get(&identity) {
+            Some(&id) => {
+                let known = &mut self.objects[id.0 as usize];
+                known.last_seen = self.seen;
+                let keeps = matches!(&known.backing, BackingFile::Open(file) if known.is_held_by(file));
+                if keeps || !opened {
+                    known.failures += u32::from(!opened);
+                    return id;
+                }
+                self.open -= usize::from(known.is_open());
+                *known = new;
+                id
+            }
+            None => {
+                self.objects.push(new);
+                let id = ObjectId(u32::try_from(self.objects.len() - 1).unwrap_or(u32::MAX));
+                self.by_identity.insert(identity, id);
+                id
+            }
+        };
+        self.open += usize::from(opened);
+        if self.open > self.max_open {
+            self.close_least_recent();
+        }
+        id
+    }
+
+    fn close_least_recent(&mut self) {
+        let open = self.objects.iter_mut().filter(|object| object.is_open());
+        if let Some(object) = open.min_by_key(|object| object.last_seen) {
+            object.backing = BackingFile::Closed;
+            self.open -= 1;
+        }
+    }
+}
+
+impl Object {
+    /// An object that was never opened.
+    #[cfg(test)]
+    pub(crate) fn named(path: &str, build_id: Option<BuildId>) -> Self {
+        Self {
+            name: String::from_utf8_lossy(short_name(path.as_bytes())).into(),
+            path: path.into(),
+            build_id,
+            backing: BackingFile::Unreadable(Unreadable::Gone),
+            stamp: None,
+            last_seen: 0,
+            failures: 0,
+        }
+    }
+
+    fn is_open(&self) -> bool {
+        matches!(self.backing, BackingFile::Open(_))
+    }
+
+    /// Whether this file has the content that was mapped. A build id proves it even when the file was copied or touched.
+    fn is_held_by(&self, file: &File) -> bool {
+        FileStamp::of(file) == self.stamp || (self.build_id.is_some() && build_id(file) == self.build_id)
+    }
+
+    /// Whether another mapping of this file needs no second look at it.
+    fn is_settled(&self, mapped: Option<MappedFile>) -> bool {
+        match &self.backing {
+            // An inode stays the same when a file is written anew.
+            BackingFile::Open(file) if !matches!(mapped, Some(MappedFile::BuildId(_))) => {
+                FileStamp::of(file) == self.stamp
+            }
+            BackingFile::Open(_) | BackingFile::Vdso | BackingFile::Unreadable(Unreadable::NoFile) => true,
+            BackingFile::Closed => matches!(mapped, Some(MappedFile::BuildId(_))),
+            // Another process may show it.
+            BackingFile::Unreadable(_) => self.failures > MAX_FAILURES,
+        }
     }
 }
 
 /// Whether the kernel's name of a mapping stands for memory without a file: heaps, stacks, code made at run time.
 fn is_anonymous(path: &[u8]) -> bool {
-    let anonymous = [&b"//anon"[..], b"[heap]", b"[stack]", b"[anon", b"/dev/zero", b"/anon_hugepage"];
+    let anonymous =
+        [&b"//anon"[..], b"[heap]", b"[stack]", b"[anon", b"/dev/zero", b"/anon_hugepage", b"/SYSV"];
     path.is_empty() || anonymous.iter().any(|name| path.starts_with(name))
 }
 
-fn open_object(tgid: Tgid, mapped: &Mapped, path: &[u8]) -> (Identity, Object) {
-    let is_file = path.starts_with(b"/");
-    let backing = match (path, is_file) {
-        (b"[vdso]", _) => BackingFile::Vdso,
-        (_, false) => BackingFile::Unreadable(Unreadable::NoFile),
-        (_, true) => open_file(tgid, mapped, path)
+/// Whether a file of this path lives in memory only: an object, or code made at run time under a name.
+fn is_in_memory(path: &[u8]) -> bool {
+    path.starts_with(MEMFD) || path.starts_with(b"/dev/shm/")
+}
+
+/// What the kernel puts before the name of a file made by `memfd_create(2)`.
+const MEMFD: &[u8] = b"/memfd:";
+
+/// Opens an object; `None` when the file holds none.
+fn open_object(tgid: Tgid, mapped: &Mapped, path: &[u8]) -> Option<(Identity, Object)> {
+    let backing = match path {
+        b"[vdso]" => BackingFile::Vdso,
+        [b'/', ..] => open_mapped(tgid, mapped, path)
             .map_or_else(BackingFile::Unreadable, |file| BackingFile::Open(file.into())),
+        _ => BackingFile::Unreadable(Unreadable::NoFile),
     };
     let mapped_id = match mapped.file {
         Some(MappedFile::BuildId(id)) => Some(id),
         _ => None,
     };
-    let (file_id, metadata) = match &backing {
-        BackingFile::Open(file) => (build_id(file), file.metadata().ok()),
+    let (file_id, stamp) = match &backing {
+        BackingFile::Open(file) if is_in_memory(path) && !is_elf(file) => return None,
+        BackingFile::Open(file) => (build_id(file), FileStamp::of(file)),
         _ => (None, None),
     };
     let build_id = mapped_id.or(file_id);
-    let identity = match (build_id, metadata, mapped.file) {
+    let identity = match (build_id, stamp, mapped.file) {
         (Some(id), ..) => Identity::BuildId(id),
-        (None, Some(metadata), _) => Identity::File {
-            device: metadata.dev(),
-            inode: metadata.ino(),
-            size: metadata.size(),
-            modified: (metadata.mtime(), metadata.mtime_nsec()),
-        },
-        (None, None, Some(MappedFile::Inode { device, inode })) => {
-            Identity::File { device, inode, size: 0, modified: (0, 0) }
-        }
+        (None, Some(stamp), _) => Identity::File(stamp),
+        (None, None, Some(MappedFile::Inode { device, inode })) => Identity::Inode { device, inode },
         _ => Identity::Name(path.to_vec()),
     };
-    let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
     let object = Object {
-        name: String::from_utf8_lossy(name).into(),
+        name: String::from_utf8_lossy(short_name(path)).into(),
         path: PathBuf::from(OsStr::from_bytes(path)),
         build_id,
         backing,
+        stamp,
+        last_seen: 0,
+        failures: 0,
     };
-    (identity, object)
+    Some((identity, object))
 }
 
-/// Opens the mapped file by the three ways there are to it, and takes none for it that is another.
-fn open_file(tgid: Tgid, mapped: &Mapped, path: &[u8]) -> Result<File, Unreadable> {
-    let (start, end) = (mapped.start.0, mapped.start.0.saturating_add(mapped.len));
-    let by_mapping = || File::open(format!("/proc/{tgid}/map_files/{start:x}-{end:x}"));
-    let in_its_root = || open_below(Path::new(&format!("/proc/{tgid}/root")), path);
-    let in_our_root = || open_below(Path::new("/"), path);
-    let ways: [&dyn Fn() -> io::Result<File>; 3] = [&by_mapping, &in_its_root, &in_our_root];
-    let mut why = Unreadable::Gone;
-    for open in ways {
-        match open() {
-            Ok(file) if is_mapped_file(&file, mapped.file) => return Ok(file),
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => why = Unreadable::NotPermitted,
-            _ => {}
-        }
+fn short_name(path: &[u8]) -> &[u8] {
+    if path.starts_with(MEMFD) {
+        return &path[1..];
     }
-    Err(why)
-}
-
-/// Opens a regular file below a root, as a process with that root would, without touching devices or pipes.
-fn open_below(root: &Path, path: &[u8]) -> io::Result<File> {
-    let root = rustix::fs::open(root, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-    let path = OsStr::from_bytes(path.strip_prefix(b"/").unwrap_or(path));
-    let flags = OFlags::PATH | OFlags::CLOEXEC;
-    let found = rustix::fs::openat2(&root, path, flags, Mode::empty(), ResolveFlags::IN_ROOT)?;
-    if !File::from(found.try_clone()?).metadata()?.is_file() {
-        return Err(io::ErrorKind::InvalidInput.into());
-    }
-    File::open(format!("/proc/self/fd/{}", found.as_raw_fd()))
-}
-
-/// Whether an opened file is the mapped one, as far as the kernel said what was mapped.
-fn is_mapped_file(file: &File, mapped: Option<MappedFile>) -> bool {
-    match mapped {
-        Some(MappedFile::BuildId(id)) => build_id(file) == Some(id),
-        Some(MappedFile::Inode { device, inode }) => {
-            file.metadata().is_ok_and(|found| found.ino() == inode && found.dev() == device)
-        }
-        None => true,
-    }
-}
-
-/// The build id in a file's notes. Read, not mapped: a file that is truncated meanwhile must not kill us.
-fn build_id(file: &File) -> Option<BuildId> {
-    let cache = ReadCache::new(file);
-    let elf = object::File::parse(&cache).ok()?;
-    BuildId::new(elf.build_id().ok()??)
+    path.rsplit(|&byte| byte == b'/').next().unwrap_or(path)
 }
 
 #[cfg(test)]
@@ -276,11 +391,128 @@ mod tests {
     #[test]
     fn code_without_a_file_is_no_object() {
         let mut objects = Objects::default();
-        for path in ["", "//anon", "[heap]", "[anon:jit]"] {
+        for path in ["", "//anon", "[heap]", "[anon:jit]", "/anon_hugepage (deleted)", "/dev/zero (deleted)"]
+        {
             let mapped = Mapped { path: path.as_bytes().to_vec(), file: None, ..mapping_of("libc.so.6") };
             assert_eq!(objects.find(this(), &mapped), None, "{path}");
         }
         let vdso = objects.find(this(), &mapping_of("[vdso]")).unwrap();
         assert!(matches!(objects.get(vdso).backing, BackingFile::Vdso));
+    }
+
+    /// A copy of the dynamic loader's library at a path, as a mapping of its inode that no process has.
+    fn copied(to: &Path) -> Mapped {
+        std::fs::copy("/proc/self/exe", to).unwrap();
+        mapping_at(to)
+    }
+
+    fn mapping_at(path: &Path) -> Mapped {
+        let stamp = FileStamp::of(&File::open(path).unwrap()).unwrap();
+        Mapped {
+            start: crate::types::UserAddress(0),
+            len: 0x1000,
+            file_offset: crate::types::FileOffset(0),
+            path: path.as_os_str().as_bytes().to_vec(),
+            file: Some(MappedFile::Inode { device: stamp.device, inode: stamp.inode }),
+        }
+    }
+
+    fn plain(folder: &Path, name: &str, content: &str) -> Mapped {
+        let path = folder.join(name);
+        std::fs::write(&path, content).unwrap();
+        mapping_at(&path)
+    }
+
+    #[test]
+    fn a_file_written_anew_in_place_is_another_object() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut objects = Objects::default();
+        let mapped = plain(folder.path(), "program", "first");
+        let first = objects.find(this(), &mapped).unwrap();
+        assert!(objects.file(first).is_ok());
+        let again = plain(folder.path(), "program", "the second");
+        assert_eq!(again, mapped, "the same inode");
+        let second = objects.find(this(), &again).unwrap();
+        assert_ne!(first, second);
+        assert_eq!(objects.file(first).unwrap_err(), Unreadable::Overwritten);
+        assert!(objects.file(second).is_ok());
+    }
+
+    #[test]
+    fn a_deleted_file_stays_readable() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut objects = Objects::default();
+        let path = folder.path().join("program");
+        let mapped = copied(&path);
+        let id = objects.find(this(), &mapped).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        std::fs::write(&path, "another").unwrap();
+        assert!(build_id(&objects.file(id).unwrap()).is_some());
+    }
+
+    #[test]
+    fn too_many_open_files_are_closed_and_opened_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut objects = Objects::with_max_open(2);
+        let names = ["a", "b", "c"];
+        let ids: Vec<ObjectId> = names
+            .iter()
+            .map(|name| objects.find(this(), &plain(folder.path(), name, name)).unwrap())
+            .collect();
+        assert_eq!(objects.iter().filter(|(_, object)| object.is_open()).count(), 2);
+        assert!(matches!(objects.get(ids[0]).backing, BackingFile::Closed));
+        assert!(objects.file(ids[0]).is_ok());
+        // Seen again, it is opened again, under its own number.
+        assert_eq!(objects.find(this(), &mapping_at(&folder.path().join("a"))), Some(ids[0]));
+        assert!(objects.get(ids[0]).is_open());
+        assert!(matches!(objects.get(ids[1]).backing, BackingFile::Closed));
+        std::fs::write(folder.path().join("b"), "changed").unwrap();
+        assert_eq!(objects.file(ids[1]).unwrap_err(), Unreadable::Evicted);
+    }
+
+    #[test]
+    fn an_object_that_could_not_be_opened_is_tried_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("program");
+        let mapped = copied(&path);
+        let away = folder.path().join("elsewhere");
+        std::fs::rename(&path, &away).unwrap();
+        let mut objects = Objects::default();
+        let id = objects.find(this(), &mapped).unwrap();
+        assert_eq!(objects.file(id).unwrap_err(), Unreadable::Gone);
+        std::fs::rename(&away, &path).unwrap();
+        let id = objects.find(this(), &mapped).unwrap();
+        assert!(objects.file(id).is_ok());
+    }
+
+    #[test]
+    fn without_an_identity_a_path_is_not_trusted() {
+        let folder = tempfile::tempdir().unwrap();
+        let mapped = Mapped { file: None, ..plain(folder.path(), "program", "a stranger") };
+        let mut objects = Objects::default();
+        let id = objects.find(this(), &mapped).unwrap();
+        assert_eq!(objects.file(id).unwrap_err(), Unreadable::Gone);
+    }
+
+    #[test]
+    fn files_in_memory_keep_their_name_and_hold_objects_only_if_they_are_elf() {
+        let (file, path) = in_memory(b"\x7fELF");
+        let mut objects = Objects::default();
+        let id = objects.find(this(), &Mapped { path, ..mapping_of_file(&file) }).unwrap();
+        assert_eq!(&*objects.get(id).name, "memfd:x/y");
+        assert!(!is_elf(&in_memory(b"\x90\x90\x90\x90").0));
+    }
+
+    fn in_memory(content: &[u8]) -> (File, Vec<u8>) {
+        use std::io::Write as _;
+        let flags = rustix::fs::MemfdFlags::CLOEXEC;
+        let mut file = File::from(rustix::fs::memfd_create("x/y", flags).unwrap());
+        file.write_all(content).unwrap();
+        (file, b"/memfd:x/y (deleted)".to_vec())
+    }
+
+    fn mapping_of_file(file: &File) -> Mapped {
+        use std::os::fd::AsRawFd as _;
+        mapping_at(Path::new(&format!("/proc/self/fd/{}", file.as_raw_fd())))
     }
 }

@@ -9,7 +9,7 @@ use profiler_common::stack::StackEnd;
 use super::model::Task;
 use crate::kernel::{Amount, RawSample};
 use crate::processes::{History, Location, ObjectId};
-use crate::types::{FileOffset, KernelAddress, UserAddress};
+use crate::types::{FileOffset, KernelAddress, Tgid, UserAddress};
 
 /// One frame, independent of the process where that is possible.
 ///
@@ -23,7 +23,14 @@ pub enum RawFrame {
         /// Place in its file.
         offset: FileOffset,
     },
-    /// In user memory that belongs to no object.
+    /// In memory of a process that belongs to no object: code made at run time, which only the process itself can name.
+    Anonymous {
+        /// The process.
+        tgid: Tgid,
+        /// Address in it.
+        address: UserAddress,
+    },
+    /// In user memory of which nothing is known.
     UnknownUser,
     /// In the kernel.
     Kernel(KernelAddress),
@@ -118,8 +125,10 @@ fn normalise(sample: &RawSample<'_>, history: &History) -> Box<[RawFrame]> {
             }
         }
         UserFrame::Address(address) => {
-            match history.locate(sample.tgid, UserAddress(address), sample.first) {
+            let address = UserAddress(address);
+            match history.locate(sample.tgid, address, sample.first) {
                 Location::Object { object, offset } => RawFrame::User { object, offset },
+                Location::Anonymous => RawFrame::Anonymous { tgid: sample.tgid, address },
                 Location::Unknown => RawFrame::UnknownUser,
             }
         }

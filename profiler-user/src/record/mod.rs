@@ -140,10 +140,10 @@ async fn record(
     }
     let recorded = session.finish()?;
     let verbose = options.verbosity == Verbosity::Verbose;
-    let symbols = crate::symbols::SymbolOptions { inlines: options.inlines };
+    let symbols = options.symbols.clone();
     let written = tokio::task::spawn_blocking(move || -> anyhow::Result<bool> {
         let begun = Instant::now();
-        let profile = recorded.symbolize(symbols);
+        let profile = recorded.symbolize(&symbols);
         let symbolized = begun.elapsed();
         let written = report.write(&profile)?;
         if verbose {

@@ -36,6 +36,10 @@ pub(super) struct Session {
     event: ChosenEvent,
     target: String,
     launched: Option<Tgid>,
+    /// Processes from which the others descend.
+    roots: Vec<Tgid>,
+    /// Side-band records that are lost and answered.
+    lost_records: u64,
     begun: Instant,
     cpus: usize,
 }
@@ -101,6 +105,8 @@ impl Session {
             event,
             target: target.description.clone(),
             launched: target.launched,
+            roots: target.processes.clone(),
+            lost_records: 0,
             begun: Instant::now(),
             cpus: 0,
         };
@@ -131,7 +137,7 @@ impl Session {
 
     /// Opens the objects that processes have just mapped, while the processes live, and answers what the kernel side asks for.
     pub(super) fn open_new_objects(&mut self) -> Result<(), KernelError> {
-        let mut found = Vec::new();
+        let (mut found, mut changed) = (Vec::new(), HashSet::new());
         for record in self.sideband.look() {
             match record {
                 SidebandRecord::Forked { parent, child } if self.family.contains(parent) => {
@@ -142,9 +148,13 @@ impl Session {
                     if self.history.replaces(*tgid, mapped) {
                         self.sampler.forget_mappings(*tgid)?;
                     }
+                    changed.insert(*tgid);
                 }
                 _ => {}
             }
+        }
+        if self.eager {
+            changed.into_iter().try_for_each(|tgid| self.sampler.note_mappings(tgid))?;
         }
         if self.eager {
             self.provide(found)?;
@@ -172,8 +182,15 @@ impl Session {
         // Waits for what the kernel is writing, so that the side-band records up to the cut are whole too.
         self.sampler.switch_tables();
         for (time, record) in self.sideband.take_until(cut) {
+            // Records that were read just now were never looked at.
+            if let SidebandRecord::Mapped { tgid, mapped } = &record
+                && self.history.replaces(*tgid, mapped)
+            {
+                self.sampler.forget_mappings(*tgid)?;
+            }
             self.history.apply(time, record, &mut self.objects);
         }
+        self.answer_lost_records(cut);
         let Self { sampler, recording, history, launched, .. } = self;
         sampler.drain(|sample| {
             // Until it executes its program, a command is a copy of this process.
@@ -185,6 +202,27 @@ impl Session {
         });
         self.history.forget_before(cut);
         self.answer_requests()
+    }
+
+    /// Records that are lost may have told of forks, execs and mappings: what `/proc` shows stands in for them from now on.
+    fn answer_lost_records(&mut self, now: MonotonicTime) {
+        let lost = self.sideband.lost();
+        if lost == self.lost_records {
+            return;
+        }
+        self.lost_records = lost;
+        // The exec of the command may be among them.
+        self.launched = None;
+        let concerned: HashSet<Tgid> = match self.history.scope() {
+            Scope::All => everyone().into_iter().collect(),
+            Scope::Descendants => {
+                descendants(&self.roots).into_iter().chain(self.history.processes()).collect()
+            }
+        };
+        for tgid in concerned {
+            self.family.insert(tgid);
+            self.history.rescan(tgid, now, &mut self.objects);
+        }
     }
 
     /// How far it is.
@@ -328,7 +366,7 @@ impl Session {
 
 impl Recorded {
     /// Gives it names.
-    pub(super) fn symbolize(self, options: SymbolOptions) -> Profile {
+    pub(super) fn symbolize(self, options: &SymbolOptions) -> Profile {
         symbolize(&self.recording, &self.objects, self.header, options)
     }
 }

@@ -94,7 +94,10 @@ pub(super) fn resolve(options: &Options, command: Option<&Command>) -> anyhow::R
         }
         (Target::All | Target::Command(_), None) => Ok(ResolvedTarget {
             kernel: kernel::Target::All,
-            description: "the whole machine".into(),
+            description: match kernel::in_own_pid_namespace() {
+                true => "all processes of this pid namespace".into(),
+                false => "the whole machine".into(),
+            },
             scope: Scope::All,
             processes: Vec::new(),
             launched: None,

@@ -81,7 +81,7 @@ impl Unwinding {
                 (None, Location::Unknown) if self.unanswered.len() < MAX_UNANSWERED => {
                     self.unanswered.push(request);
                 }
-                (None, Location::Unknown) => {}
+                (None, Location::Anonymous | Location::Unknown) => {}
             }
         }
         Ok(())
@@ -153,9 +153,8 @@ impl Unwinding {
 const MAX_UNANSWERED: usize = 1024;
 
 fn opened(objects: &Objects, object: ObjectId) -> Option<Arc<File>> {
-    match &objects.get(object).backing {
-        BackingFile::Open(file) => Some(Arc::clone(file)),
+    match objects.get(object).backing {
         BackingFile::Vdso => vdso_image().map(Arc::new),
-        BackingFile::Unreadable(_) => None,
+        _ => objects.file(object).ok(),
     }
 }

@@ -1,14 +1,31 @@
-//! From file offsets to the addresses that symbols are stated in.
+//! What an ELF file holds, read from its headers alone.
 
 use std::fs::File;
 
+use object::elf::{PF_X, SHF_COMPRESSED};
 use object::read::ReadCache;
-use object::{Object as _, ObjectSegment as _, SegmentFlags, elf::PF_X};
+use object::{Object as _, ObjectSection as _, ObjectSegment as _, SectionFlags, SectionKind, SegmentFlags};
 
 use crate::types::{ElfAddress, FileOffset};
 
-/// The loadable segments of an ELF file.
-pub(super) struct Segments(Vec<Segment>);
+/// Headers of an ELF file.
+pub(super) struct ElfFile {
+    segments: Vec<Segment>,
+    /// Whether it has the table of all symbols, itself or compressed.
+    pub(super) has_symbols: bool,
+    /// Whether it names the functions it exports.
+    pub(super) has_exports: bool,
+    /// Size of its DWARF unit entries in bytes, 0 without.
+    pub(super) debug_info: u64,
+    /// Name and CRC-32 of its separate debug file.
+    pub(super) debug_link: Option<(Vec<u8>, u32)>,
+    /// Whether its DWARF leads to other files by paths of its own choice.
+    pub(super) leads_elsewhere: bool,
+    /// Bytes that its compressed sections claim to become.
+    pub(super) decompressed: u64,
+    /// Its compressed symbol table (`.gnu_debugdata`).
+    pub(super) mini_symbols: Option<Vec<u8>>,
+}
 
 struct Segment {
     file_start: u64,
@@ -17,8 +34,11 @@ struct Segment {
     executable: bool,
 }
 
-impl Segments {
-    /// Reads the program headers. Section headers do not matter.
+/// A compressed symbol table longer than this is none: those of the largest programs take a few megabytes.
+const MAX_MINI_SYMBOLS: u64 = 64 << 20;
+
+impl ElfFile {
+    /// Reads the headers. Missing section headers do not matter for addresses.
     pub(super) fn read(file: &File) -> object::Result<Self> {
         let cache = ReadCache::new(file);
         let elf = object::File::parse(&cache)?;
@@ -27,7 +47,41 @@ impl Segments {
             let executable = matches!(segment.flags(), SegmentFlags::Elf { p_flags } if p_flags & PF_X != 0);
             Segment { file_start, file_len, address: segment.address(), executable }
         });
-        Ok(Self(segments.collect()))
+        let segments = segments.collect();
+        let mut found = Self {
+            segments,
+            has_symbols: false,
+            has_exports: false,
+            debug_info: 0,
+            leads_elsewhere: false,
+            debug_link: elf.gnu_debuglink().ok().flatten().map(|(name, crc)| (name.to_vec(), crc)),
+            decompressed: 0,
+            mini_symbols: None,
+        };
+        for section in elf.sections() {
+            let in_file = section.file_range().is_some_and(|(_, size)| size > 0);
+            if !in_file || section.kind() == SectionKind::UninitializedData {
+                continue;
+            }
+            let compressed = matches!(section.flags(), SectionFlags::Elf { sh_flags } if sh_flags & u64::from(SHF_COMPRESSED) != 0);
+            if compressed {
+                let size = section.compressed_file_range().map_or(u64::MAX, |range| range.uncompressed_size);
+                found.decompressed = found.decompressed.saturating_add(size);
+            }
+            match section.name_bytes() {
+                Ok(b".symtab") => found.has_symbols = true,
+                Ok(b".dynsym") => found.has_exports = true,
+                Ok(b".debug_info") => found.debug_info = section.size(),
+                Ok(b".gnu_debugaltlink" | b".debug_sup") => found.leads_elsewhere = true,
+                Ok(b".gnu_debugdata") if section.size() <= MAX_MINI_SYMBOLS => {
+                    found.mini_symbols = section.data().ok().map(<[u8]>::to_vec);
+                    found.has_symbols |= found.mini_symbols.is_some();
+                }
+                _ => {}
+            }
+        }
+        found.leads_elsewhere |= found.debug_link.as_ref().is_some_and(|(name, _)| name.contains(&b'/'));
+        Ok(found)
     }
 
     /// The address of this byte of the file when it is loaded.
@@ -37,9 +91,9 @@ impl Segments {
         let holding = |segment: &&Segment| {
             offset.0.checked_sub(segment.file_start).is_some_and(|at| at < segment.file_len)
         };
-        let executable = self.0.iter().filter(|segment| segment.executable).find(holding);
-        let segment = executable.or_else(|| self.0.iter().find(holding))?;
-        Some(ElfAddress(offset.0 - segment.file_start + segment.address))
+        let executable = self.segments.iter().filter(|segment| segment.executable).find(holding);
+        let segment = executable.or_else(|| self.segments.iter().find(holding))?;
+        Some(ElfAddress((offset.0 - segment.file_start).wrapping_add(segment.address)))
     }
 }
 
@@ -51,9 +105,19 @@ mod tests {
     fn a_shared_page_belongs_to_the_executable_segment() {
         let segment =
             |file_start, file_len, address, executable| Segment { file_start, file_len, address, executable };
-        let segments = Segments(vec![segment(0, 0x1100, 0, false), segment(0x1000, 0x800, 0x2000, true)]);
-        assert_eq!(segments.address(FileOffset(0x1010)), Some(ElfAddress(0x2010)));
-        assert_eq!(segments.address(FileOffset(0x10)), Some(ElfAddress(0x10)));
-        assert_eq!(segments.address(FileOffset(0x1800)), None);
+        let elf = ElfFile {
+            segments: vec![segment(0, 0x1100, 0, false), segment(0x1000, 0x800, 0x2000, true)],
+            ..ElfFile::read(&File::open("/proc/self/exe").unwrap()).unwrap()
+        };
+        assert_eq!(elf.address(FileOffset(0x1010)), Some(ElfAddress(0x2010)));
+        assert_eq!(elf.address(FileOffset(0x10)), Some(ElfAddress(0x10)));
+        assert_eq!(elf.address(FileOffset(0x1800)), None);
+    }
+
+    #[test]
+    fn this_program_has_symbols_and_unit_entries() {
+        let elf = ElfFile::read(&File::open("/proc/self/exe").unwrap()).unwrap();
+        assert!(elf.has_symbols && elf.debug_info > 0);
+        assert!(elf.debug_link.is_none() && elf.mini_symbols.is_none() && elf.decompressed == 0);
     }
 }

@@ -1,7 +1,13 @@
 //! Names for addresses: each distinct (object, offset) once, in one batch per object, in this process.
 
+mod advice;
+mod debug_files;
+mod debuginfod;
 mod elf;
+mod guard;
+mod jit;
 mod kernel;
+mod names;
 mod naming;
 mod user;
 mod vdso;
@@ -9,16 +15,25 @@ mod vdso;
 pub use vdso::image as vdso_image;
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 
-use crate::processes::{ObjectId, Objects};
+pub use debuginfod::Debuginfod;
+
+use crate::processes::{ObjectId, Objects, Unreadable};
 use crate::profile::{Header, Profile, RawFrame, Recording};
-use crate::types::{FileOffset, KernelAddress};
+use crate::types::{FileOffset, KernelAddress, Tgid, UserAddress};
 
-/// What to resolve.
-#[derive(Clone, Copy, Debug)]
+/// What to resolve, and from where.
+#[derive(Clone, Debug)]
 pub struct SymbolOptions {
     /// Whether inlined functions become frames of their own.
     pub inlines: bool,
+    /// Whether the arguments of generics are left out of names.
+    pub strip_generics: bool,
+    /// Folders to look for separate debug files in, before the system's own.
+    pub debug_dirs: Vec<PathBuf>,
+    /// Servers to ask for debug files that are not here; `None` to ask none.
+    pub debuginfod: Option<Debuginfod>,
 }
 
 /// What an address means.
@@ -35,12 +50,16 @@ enum Resolution {
 enum NoName {
     /// The object has no symbols at all.
     NoSymbols,
-    /// It has some, but none for this address.
+    /// The object was stripped: only the functions that it exports have names.
+    ExportsOnly,
+    /// It has all its symbols, but none for this address.
     NotCovered,
     /// The object could not be read.
-    Unreadable(&'static str),
-    /// The object's file is malformed.
-    Malformed(String),
+    Unreadable(Unreadable),
+    /// The object's file could not be made sense of.
+    Failed(String),
+    /// The code was made at run time, and its process wrote no names for it.
+    NoPerfMap,
 }
 
 /// Gives a recording its names. The header is completed with what was found about stacks and names.
@@ -49,13 +68,15 @@ pub fn symbolize(
     recording: &Recording,
     objects: &Objects,
     header: Header,
-    options: SymbolOptions,
+    options: &SymbolOptions,
 ) -> Profile {
     let mut wanted: HashMap<ObjectId, Vec<FileOffset>> = HashMap::new();
+    let mut made: HashMap<Tgid, Vec<UserAddress>> = HashMap::new();
     let mut kernel: Vec<KernelAddress> = Vec::new();
     for frame in recording.stacks().iter().flat_map(|stack| &stack.frames) {
         match *frame {
             RawFrame::User { object, offset } => wanted.entry(object).or_default().push(offset),
+            RawFrame::Anonymous { tgid, address } => made.entry(tgid).or_default().push(address),
             RawFrame::Kernel(address) => kernel.push(address),
             RawFrame::UnknownUser => {}
         }
@@ -64,8 +85,18 @@ pub fn symbolize(
     for (object, mut offsets) in wanted {
         offsets.sort_unstable();
         offsets.dedup();
-        let resolved = user::resolve(objects.get(object), &offsets, options);
+        let resolved = user::resolve(objects, object, &offsets, options);
         names.add(object, offsets.into_iter().zip(resolved));
     }
-    names.into_profile(recording, header)
+    for (tgid, mut addresses) in made {
+        addresses.sort_unstable();
+        addresses.dedup();
+        let resolved = jit::resolve(objects.perf_maps(), tgid, &addresses);
+        names.add_made(tgid, addresses.into_iter().zip(resolved));
+    }
+    let asked = options.debuginfod.as_ref().and_then(Debuginfod::summary);
+    let host = advice::Host::read(options.debuginfod.is_some());
+    let mut profile = names.into_profile(recording, header, &host);
+    profile.header.notes.extend(asked);
+    profile
 }

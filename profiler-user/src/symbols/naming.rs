@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use indexmap::IndexSet;
 
+use super::advice::{self, Host};
 use super::kernel::{KERNEL, KernelNames};
 use super::{NoName, Resolution};
 use crate::processes::{ObjectId, Objects};
@@ -11,18 +12,30 @@ use crate::profile::{
     Frame, FrameId, FrameKind, Function, FunctionId, Header, ObjectWithoutSymbols, Profile, RawFrame,
     RawStack, Recording, Sample, StackId, StackState, StacksInfo, TaskId,
 };
-use crate::types::FileOffset;
+use crate::types::{FileOffset, Tgid, UserAddress};
 
 /// All names that a recording needs.
 pub(super) struct Names<'a> {
     objects: &'a Objects,
     kernel: KernelNames,
     user: HashMap<(ObjectId, FileOffset), Resolution>,
+    made: HashMap<(Tgid, UserAddress), Resolution>,
 }
+
+/// What lacks names.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Nameless {
+    Object(ObjectId),
+    /// Code that processes made at run time, in all of them.
+    Made,
+}
+
+/// Name of the object of code made at run time.
+const MADE: &str = "[jit]";
 
 impl<'a> Names<'a> {
     pub(super) fn new(objects: &'a Objects, kernel: KernelNames) -> Self {
-        Self { objects, kernel, user: HashMap::new() }
+        Self { objects, kernel, user: HashMap::new(), made: HashMap::new() }
     }
 
     /// Adds what was found for an object.
@@ -30,8 +43,13 @@ impl<'a> Names<'a> {
         self.user.extend(resolved.map(|(offset, resolution)| ((object, offset), resolution)));
     }
 
+    /// Adds what was found for code that a process made.
+    pub(super) fn add_made(&mut self, tgid: Tgid, resolved: impl Iterator<Item = (UserAddress, Resolution)>) {
+        self.made.extend(resolved.map(|(address, resolution)| ((tgid, address), resolution)));
+    }
+
     /// Builds the profile.
-    pub(super) fn into_profile(self, recording: &Recording, header: Header) -> Profile {
+    pub(super) fn into_profile(self, recording: &Recording, header: Header, host: &Host) -> Profile {
         let mut profile = Profile {
             header,
             functions: IndexSet::new(),
@@ -53,7 +71,7 @@ impl<'a> Names<'a> {
                 weight: amount.weight,
             });
         }
-        self.report(quality, &mut profile.header);
+        self.report(quality, &mut profile.header, host);
         profile
     }
 
@@ -64,19 +82,15 @@ impl<'a> Names<'a> {
         let mut named = 0;
         // Outermost first, as the profile wants it.
         for frame in stack.frames.iter().rev() {
-            let (name, inlined) = match *frame {
-                RawFrame::User { object, offset } => match self.user.get(&(object, offset)) {
-                    Some(Resolution::Named { function, inlined }) => {
-                        (Some(function.clone()), inlined.as_slice())
-                    }
-                    Some(Resolution::Unnamed(why)) => {
-                        unnamed.insert((object, why.clone()));
-                        (None, &[][..])
-                    }
-                    None => (None, &[][..]),
-                },
-                RawFrame::Kernel(address) => (self.kernel.function(address).map(str::to_string), &[][..]),
-                RawFrame::UnknownUser => (None, &[][..]),
+            let (name, inlined) = match self.resolution(*frame) {
+                Some((_, Resolution::Named { function, inlined })) => {
+                    (Some(function.clone()), inlined.as_slice())
+                }
+                Some((nameless, Resolution::Unnamed(why))) => {
+                    unnamed.insert((nameless, why.clone()));
+                    (None, &[][..])
+                }
+                None => (self.kernel_function(*frame), &[][..]),
             };
             named += u64::from(name.is_some());
             let object = self.object_name(*frame);
@@ -99,10 +113,27 @@ impl<'a> Names<'a> {
         NamedStack { id, state, frames: stack.frames.len() as u64, named, unnamed }
     }
 
+    /// What was found for a user frame, and what it lies in.
+    fn resolution(&self, frame: RawFrame) -> Option<(Nameless, &Resolution)> {
+        match frame {
+            RawFrame::User { object, offset } => {
+                Some((Nameless::Object(object), self.user.get(&(object, offset))?))
+            }
+            RawFrame::Anonymous { tgid, address } => Some((Nameless::Made, self.made.get(&(tgid, address))?)),
+            RawFrame::Kernel(_) | RawFrame::UnknownUser => None,
+        }
+    }
+
+    fn kernel_function(&self, frame: RawFrame) -> Option<String> {
+        let RawFrame::Kernel(address) = frame else { return None };
+        self.kernel.function(address).map(str::to_string)
+    }
+
     fn object_name(&self, frame: RawFrame) -> String {
         match frame {
             RawFrame::User { object, .. } => self.objects.get(object).name.to_string(),
             RawFrame::Kernel(address) => self.kernel.object(address),
+            RawFrame::Anonymous { .. } => MADE.into(),
             RawFrame::UnknownUser => "[unknown]".into(),
         }
     }
@@ -113,21 +144,27 @@ impl<'a> Names<'a> {
             RawFrame::User { object, offset } => {
                 format!("[{}+{:#x}]", self.objects.get(object).name, offset.0)
             }
+            RawFrame::Anonymous { .. } => MADE.into(),
             RawFrame::Kernel(_) | RawFrame::UnknownUser => "[unknown]".into(),
         }
     }
 
-    fn report(&self, quality: Quality, header: &mut Header) {
+    fn report(&self, quality: Quality, header: &mut Header, host: &Host) {
         header.stacks = quality.stacks();
         header.names.frames = quality.frames;
         header.names.named = quality.named;
         let mut unnamed: Vec<ObjectWithoutSymbols> = quality
             .unnamed
             .into_iter()
-            .map(|((object, why), samples)| ObjectWithoutSymbols {
-                object: self.objects.get(object).path.display().to_string(),
-                samples,
-                reason: why.describe(),
+            .map(|((nameless, why), samples)| match nameless {
+                Nameless::Object(id) => {
+                    let object = self.objects.get(id);
+                    let path = object.path.display().to_string();
+                    ObjectWithoutSymbols { object: path, samples, reason: host.describe(&why, object) }
+                }
+                Nameless::Made => {
+                    ObjectWithoutSymbols { object: MADE.into(), samples, reason: advice::without_names(&why) }
+                }
             })
             .collect();
         unnamed.sort_by(|a, b| b.samples.cmp(&a.samples).then_with(|| a.object.cmp(&b.object)));
@@ -136,25 +173,12 @@ impl<'a> Names<'a> {
     }
 }
 
-impl NoName {
-    fn describe(&self) -> String {
-        match self {
-            Self::NoSymbols => {
-                "no symbols; build it with debug information (Rust: debug = 1, C: -g) or install its debug package".into()
-            }
-            Self::NotCovered => "its symbols do not cover the code; install its debug package".into(),
-            Self::Unreadable(why) => (*why).to_string(),
-            Self::Malformed(error) => format!("its file cannot be parsed: {error}"),
-        }
-    }
-}
-
 struct NamedStack {
     id: StackId,
     state: StackState,
     frames: u64,
     named: u64,
-    unnamed: HashSet<(ObjectId, NoName)>,
+    unnamed: HashSet<(Nameless, NoName)>,
 }
 
 #[derive(Default)]
@@ -162,7 +186,7 @@ struct Quality {
     states: HashMap<StackState, u64>,
     frames: u64,
     named: u64,
-    unnamed: HashMap<(ObjectId, NoName), u64>,
+    unnamed: HashMap<(Nameless, NoName), u64>,
 }
 
 impl Quality {

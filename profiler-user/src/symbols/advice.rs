@@ -1,0 +1,159 @@
+//! What to do about an object without names.
+
+use std::fs;
+use std::path::Path;
+
+use super::NoName;
+use crate::processes::{Object, Unreadable};
+
+/// What advice depends on, besides the object.
+pub(super) struct Host {
+    /// Name of the distribution in `os-release(5)`, and of those it is like.
+    distribution: String,
+    /// Whether debuginfod servers were asked.
+    asked_servers: bool,
+}
+
+/// Whose an object is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Origin {
+    Distribution,
+    Rustup,
+    User,
+}
+
+impl Host {
+    /// This host.
+    pub(super) fn read(asked_servers: bool) -> Self {
+        Self { distribution: fs::read_to_string("/etc/os-release").unwrap_or_default(), asked_servers }
+    }
+
+    /// Why the object has no names, and what helps.
+    pub(super) fn describe(&self, why: &NoName, object: &Object) -> String {
+        match why {
+            NoName::NoSymbols => format!("stripped of all symbols; {}", self.remedy(object)),
+            NoName::ExportsOnly => {
+                format!("stripped: only functions that it exports have names; {}", self.remedy(object))
+            }
+            NoName::NotCovered => {
+                "some of its code has no symbol (assembly, or stubs that the linker made)".into()
+            }
+            NoName::Unreadable(why) => unreadable(*why).into(),
+            NoName::Failed(error) => format!("no names, because of its file: {error}"),
+            NoName::NoPerfMap => without_names(why),
+        }
+    }
+
+    fn remedy(&self, object: &Object) -> String {
+        let nothing_there = if self.asked_servers { "the debuginfod servers have none; " } else { "" };
+        match origin(&object.path) {
+            Origin::Rustup => "rustup ships it so, and has no debug information for it".into(),
+            Origin::User => format!(
+                "{nothing_there}build it with debug information and do not strip it (Cargo.toml: debug = 1 and strip = false in the profile; C: -g, not -s)"
+            ),
+            Origin::Distribution => {
+                let package =
+                    if self.is_like("debian") { "its -dbgsym package" } else { "its debug package" };
+                match self.server().filter(|_| !self.asked_servers && object.build_id.is_some()) {
+                    Some(server) => format!(
+                        "install {package}, or set DEBUGINFOD_URLS={server} (sudo --preserve-env=DEBUGINFOD_URLS)"
+                    ),
+                    None => format!("{nothing_there}install {package}"),
+                }
+            }
+        }
+    }
+
+    /// The public debuginfod server of this distribution (<https://sourceware.org/elfutils/Debuginfod.html>).
+    fn server(&self) -> Option<&'static str> {
+        let servers = [
+            ("ubuntu", "https://debuginfod.ubuntu.com"),
+            ("debian", "https://debuginfod.debian.net"),
+            ("fedora", "https://debuginfod.fedoraproject.org"),
+            ("arch", "https://debuginfod.archlinux.org"),
+            ("suse", "https://debuginfod.opensuse.org"),
+        ];
+        servers.into_iter().find(|(name, _)| self.is_like(name)).map(|(_, server)| server)
+    }
+
+    fn is_like(&self, name: &str) -> bool {
+        let lines = self.distribution.lines().filter_map(|line| line.split_once('='));
+        let mut names = lines.filter(|(key, _)| matches!(*key, "ID" | "ID_LIKE"));
+        names.any(|(_, value)| value.trim_matches('"').split_whitespace().any(|word| word == name))
+    }
+}
+
+/// Why code that was made at run time has no names, and what helps.
+pub(super) fn without_names(why: &NoName) -> String {
+    match why {
+        NoName::NoPerfMap => NO_PERF_MAP.into(),
+        _ => "some of the code made at run time is in no /tmp/perf-PID.map".into(),
+    }
+}
+
+const NO_PERF_MAP: &str = "code made at run time without names; start its program so that it writes /tmp/perf-PID.map \
+     (node --perf-basic-prof, java -XX:+DumpPerfMapAtExit, python -X perf)";
+
+fn origin(path: &Path) -> Origin {
+    let has = |folder: &str| path.components().any(|part| part.as_os_str() == folder);
+    if has("toolchains") && (has(".rustup") || has("rustup")) {
+        return Origin::Rustup;
+    }
+    let installed = ["/usr", "/lib", "/lib64", "/bin", "/sbin"].iter().any(|folder| path.starts_with(folder));
+    if installed && !path.starts_with("/usr/local") { Origin::Distribution } else { Origin::User }
+}
+
+fn unreadable(why: Unreadable) -> &'static str {
+    match why {
+        Unreadable::Gone => "its file was gone before it could be opened",
+        Unreadable::NotPermitted => {
+            "bpfprof may not open its file; run it as root, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH"
+        }
+        Unreadable::NoFile => "the kernel gives it no file",
+        Unreadable::Overwritten => "its file was overwritten during the recording; record again",
+        Unreadable::Evicted => {
+            "more objects were seen than files may be open, and it is gone from its path; raise `ulimit -n`"
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host(os_release: &str, asked_servers: bool) -> Host {
+        Host { distribution: os_release.into(), asked_servers }
+    }
+
+    fn described(host: &Host, path: &str, why: &NoName) -> String {
+        host.describe(why, &Object::named(path, crate::kernel::BuildId::new(&[1; 20])))
+    }
+
+    #[test]
+    fn the_remedy_fits_whose_object_it_is() {
+        let debian = host("NAME=x\nID=debian\n", false);
+        let libc = described(&debian, "/usr/lib/x86_64-linux-gnu/libc.so.6", &NoName::ExportsOnly);
+        assert!(libc.contains("-dbgsym") && libc.contains("https://debuginfod.debian.net"), "{libc}");
+        let own = described(&debian, "/home/me/target/release/app", &NoName::NoSymbols);
+        assert!(own.contains("debug = 1") && !own.contains("dbgsym"), "{own}");
+        let rustup = described(
+            &debian,
+            "/home/me/.rustup/toolchains/x/lib/librustc_driver-1.so",
+            &NoName::ExportsOnly,
+        );
+        assert!(rustup.contains("rustup ships it"), "{rustup}");
+        let local = described(&debian, "/usr/local/bin/app", &NoName::NoSymbols);
+        assert!(local.contains("debug = 1"), "{local}");
+    }
+
+    #[test]
+    fn servers_that_were_asked_are_not_proposed_again() {
+        let asked = host("ID=mint\nID_LIKE=\"ubuntu debian\"\n", true);
+        let text = described(&asked, "/usr/bin/tool", &NoName::NoSymbols);
+        assert!(text.contains("servers have none") && !text.contains("DEBUGINFOD_URLS"), "{text}");
+        let not_asked = host("ID=mint\nID_LIKE=\"ubuntu debian\"\n", false);
+        assert!(described(&not_asked, "/usr/bin/tool", &NoName::NoSymbols).contains("debuginfod.ubuntu.com"));
+        let unknown = host("", false);
+        assert!(!described(&unknown, "/usr/bin/tool", &NoName::NoSymbols).contains("DEBUGINFOD_URLS"));
+    }
+}

@@ -1,0 +1,10 @@
+//! Every process that was sampled is known, and its functions have their names: `cargo xtask test`.
+
+mod debug_files;
+mod files;
+mod kinds;
+mod namespaces;
+mod program;
+mod recorded;
+mod runtime_code;
+mod short_processes;
