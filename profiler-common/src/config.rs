@@ -42,6 +42,8 @@ pub struct Config {
     pub vdso_pages: u32,
     /// Whether userspace runs in a pid namespace of its own, whose ids it is to be given.
     pub namespaced: u32,
+    /// Whether the programs that follow tasks say what they do.
+    pub log: u32,
 }
 
 const _: () = assert!(size_of::<Config>() == 4 * 8 + 38 * 4);
@@ -72,8 +74,6 @@ pub struct TaskOffsets {
     pub pid_numbers: u32,
     /// Program counter in `pt_regs`
     pub saved_pc: u32,
-    /// Always 0: fills the last word.
-    pub padding: u32,
 }
 
 /// Byte offsets in the kernel's own structures that describe mappings, taken from its BTF.

@@ -31,7 +31,6 @@ static CONFIG: Config = Config {
         pid_level: 0,
         pid_numbers: 0,
         saved_pc: 0,
-        padding: 0,
     },
     mapping_offsets: MappingOffsets {
         start: 0,
@@ -50,6 +49,7 @@ static CONFIG: Config = Config {
     },
     vdso_pages: 0,
     namespaced: 0,
+    log: 0,
 };
 
 /// Reads one field of the configuration, hiding its value from the compiler but not from the verifier.

@@ -6,6 +6,7 @@ use aya_ebpf::{
     helpers::generated::{bpf_get_current_task_btf, bpf_task_pt_regs},
     programs::RawTracePointContext,
 };
+use aya_log_ebpf::debug;
 use profiler_common::config::{target, walk};
 
 use crate::{
@@ -25,6 +26,9 @@ pub(crate) fn fork(ctx: &RawTracePointContext) -> i32 {
     let (parent_id, child_id) = if by_thread() { (parent.tid, child.tid) } else { (parent.tgid, child.tgid) };
     if config!(follow) != 0 && by_map() && parent_id != child_id && FOLLOWED.get_ptr(parent_id).is_some() {
         follow(child_id);
+        if config!(log) != 0 {
+            debug!(ctx, "{} has the child {}", parent_id, child_id);
+        }
     }
     if parent.tgid != child.tgid {
         mappings::inherit(parent.tgid, child.tgid);
@@ -78,8 +82,8 @@ pub(crate) fn exit(ctx: &RawTracePointContext) -> i32 {
     }
     let signal = read_u64(task, config!(offsets.signal));
     if read_u32(signal, config!(offsets.signal_live)) == 0 {
-        if !by_thread() {
-            let _ = FOLLOWED.remove(ids.tgid);
+        if !by_thread() && FOLLOWED.remove(ids.tgid).is_ok() && config!(log) != 0 {
+            debug!(ctx, "{} has ended", ids.tgid);
         }
         mappings::forget(ids.tgid);
     }

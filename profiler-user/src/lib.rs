@@ -3,6 +3,7 @@
 //! Data flows one way: [`events`] → [`kernel`] → [`record`] (drain) → [`profile`] → [`output`]; [`processes`] and [`symbols`] say what
 //! addresses mean. See `ARCHITECTURE.md`.
 
+pub mod cache_folder;
 pub mod cli;
 pub mod events;
 pub mod kernel;

@@ -139,6 +139,10 @@ pub(super) struct Args {
     #[arg(short, long, conflicts_with = "verbose", help_heading = "Output")]
     pub quiet: bool,
 
+    /// Let the BPF programs that follow tasks say what they do, for debugging bpfprof itself
+    #[arg(long, hide = true)]
+    pub bpf_log: bool,
+
     /// Print more: all functions, sizes and times
     #[arg(short, long, help_heading = "Output")]
     pub verbose: bool,

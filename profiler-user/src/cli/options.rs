@@ -45,6 +45,8 @@ pub struct Options {
     pub unwind_memory: u64,
     /// What names are resolved, and from where.
     pub symbols: SymbolOptions,
+    /// Whether the kernel side says what it does.
+    pub bpf_log: bool,
     /// How much to say.
     pub verbosity: Verbosity,
 }
@@ -138,6 +140,7 @@ impl Options {
             user_frames: !args.kernel_only,
             follow: !args.no_children,
             idle: args.idle,
+            bpf_log: args.bpf_log,
             duration: args.duration,
             rate: args.freq.map(Rate::Frequency).or(args.period.map(Rate::Period)),
             event: args.event,

@@ -50,7 +50,6 @@ pub(super) fn offsets() -> Result<Offsets, KernelError> {
         pid_level: offset("pid", "level")?,
         pid_numbers: offset("pid", "numbers")?,
         saved_pc: offset("pt_regs", SAVED_PC)?,
-        padding: 0,
     };
     // Names since 6.11, since 6.7, and before.
     let modified = ["i_mtime_sec", "__i_mtime.tv_sec", "i_mtime.tv_sec"];

@@ -2,6 +2,7 @@
 //!
 //! Only this module and [`events`](crate::events) open perf file descriptors, and only this one talks to aya.
 
+mod bpf_log;
 mod btf;
 mod error;
 mod idle;

@@ -11,6 +11,7 @@ use profiler_common::mapping::{FileEntry, FileKey, ProcessMappings};
 use profiler_common::sample::TableLayout;
 use profiler_common::tally;
 
+use super::bpf_log::BpfLog;
 use super::link::{self, MappingIterator};
 use super::{KernelError, btf, pid_namespace};
 use crate::types::{Tgid, Tid};
@@ -76,11 +77,14 @@ pub struct Filter {
     pub kernel_mode_only: bool,
     /// Length of the kernel's virtual object in pages of 4 KiB; 0 when there is none.
     pub vdso_pages: u32,
+    /// Whether the programs that follow tasks say what they do.
+    pub log: bool,
 }
 
 /// The loaded object. Dropping it unloads everything.
 pub(super) struct Programs {
     ebpf: Ebpf,
+    log: BpfLog,
     /// Whether user stacks are walked.
     walks: bool,
 }
@@ -103,9 +107,10 @@ impl Programs {
             .map_max_entries("TALLY", cpus * tally::WORDS_PER_CPU)
             .load(OBJECT)
             .map_err(|error| object_refused(&error))?;
+        let log = BpfLog::take(&mut ebpf)?;
         let sample: &mut PerfEvent = program(&mut ebpf, SAMPLE_PROGRAM)?;
         sample.load().map_err(|error| refused(&error))?;
-        let mut programs = Self { ebpf, walks: filter.walk != Walk::None };
+        let mut programs = Self { ebpf, log, walks: filter.walk != Walk::None };
         if pid_namespace::is_own() {
             let learn: &mut RawTracePoint = program(&mut programs.ebpf, "learn_namespace")?;
             learn.load().map_err(|error| refused(&error))?;
@@ -170,6 +175,11 @@ impl Programs {
     pub(super) fn take_file_requests(&mut self) -> Result<RingBuf<MapData>, KernelError> {
         let map = self.ebpf.take_map("FILE_REQUESTS").ok_or(KernelError::Object("FILE_REQUESTS"))?;
         RingBuf::try_from(map).map_err(|_| KernelError::Object("FILE_REQUESTS"))
+    }
+
+    /// Passes on what programs said.
+    pub(super) fn flush_log(&mut self) {
+        self.log.flush();
     }
 
     /// The program that takes samples.
@@ -280,6 +290,7 @@ fn configuration(target: &Target, filter: &Filter, tables: TableLayout) -> Resul
         mapping_offsets: offsets.mapping,
         vdso_pages: filter.vdso_pages,
         namespaced: pid_namespace::is_own().into(),
+        log: filter.log.into(),
     })
 }
 

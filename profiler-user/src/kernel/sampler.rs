@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use aya::maps::{MapData, RingBuf};
+use bytes::Buf as _;
 use profiler_common::limits::{MAX_KERNEL_FRAMES, MAX_USER_FRAMES};
 use profiler_common::mapping::{FileKey, FileRequest};
 use profiler_common::sample::TableLayout;
@@ -213,11 +214,11 @@ impl Sampler {
     pub fn file_requests(&mut self) -> Vec<FileRequest> {
         let mut requests = Vec::new();
         while let Some(bytes) = self.file_requests.next() {
-            let word = |at: usize| {
-                bytes.get(at..at + 8).and_then(|bytes| bytes.try_into().ok()).map(u64::from_ne_bytes)
-            };
-            if let (Some(file), Some(address), Some(tgid)) = (word(0), word(8), word(16)) {
-                requests.push(FileRequest { file: FileKey(file), address, tgid: tgid as u32, padding: 0 });
+            let mut bytes: &[u8] = &bytes;
+            let (file, address, tgid) =
+                (bytes.try_get_u64_ne(), bytes.try_get_u64_ne(), bytes.try_get_u32_ne());
+            if let (Ok(file), Ok(address), Ok(tgid)) = (file, address, tgid) {
+                requests.push(FileRequest { file: FileKey(file), address, tgid, padding: 0 });
             }
         }
         requests
@@ -287,6 +288,7 @@ impl Sampler {
     /// Reads and empties the tables that were left.
     pub fn drain(&mut self, each: impl FnMut(&RawSample<'_>)) {
         self.tables.drain(each);
+        self.programs.flush_log();
     }
 
     /// What became of everything so far.

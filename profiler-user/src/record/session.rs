@@ -81,6 +81,7 @@ impl Session {
                 follow: options.follow,
                 comm: options.comm.clone(),
                 idle: options.idle,
+                log: options.bpf_log,
                 walk: if options.user_frames { options.unwind } else { Walk::None },
                 kernel_stacks: options.kernel_frames,
                 kernel_mode_only: !options.user_frames,

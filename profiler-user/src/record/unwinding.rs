@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use profiler_common::mapping::{FileKey, FileRequest};
 
+use crate::cache_folder::cache_folder;
 use crate::kernel::{KernelError, Placed, Sampler};
 use crate::processes::{BackingFile, History, Location, ObjectId, Objects};
 use crate::symbols::vdso_image;
 use crate::types::{MonotonicTime, Tgid, UserAddress};
-use crate::unwind::{Compiled, Worker};
+use crate::unwind::{Cache, Compiled, Worker};
 
 /// What was asked for, what is being made, what there is.
 pub(super) struct Unwinding {
@@ -42,7 +43,7 @@ pub(super) struct Figures {
 impl Unwinding {
     pub(super) fn start() -> std::io::Result<Self> {
         Ok(Self {
-            worker: Worker::start()?,
+            worker: Worker::start(Some(Cache::new(cache_folder().join("unwind"))))?,
             files: HashMap::new(),
             objects: HashMap::new(),
             unanswered: Vec::new(),

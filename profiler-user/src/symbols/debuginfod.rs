@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
+use crate::cache_folder::cache_folder;
 use crate::kernel::BuildId;
 use crate::processes::build_id;
 
@@ -49,8 +50,7 @@ const MAX_CACHE: u64 = 8 << 30;
 impl Debuginfod {
     /// The servers in `DEBUGINFOD_URLS`, separated by blanks; `None` when there are none.
     ///
-    /// Files are kept in `$DEBUGINFOD_CACHE_PATH`, else for root in `/var/cache/bpfprof`, so that no user can plant links in the way
-    /// of what root writes, else in `$XDG_CACHE_HOME/bpfprof` or `~/.cache/bpfprof`.
+    /// Files are kept in `$DEBUGINFOD_CACHE_PATH`, else in `debuginfod` below bpfprof's own [folder](cache_folder).
     #[must_use]
     pub fn from_environment() -> Option<Self> {
         let servers = env::var("DEBUGINFOD_URLS").unwrap_or_default();
@@ -61,7 +61,7 @@ impl Debuginfod {
             .collect();
         let limit = env::var("DEBUGINFOD_TIMEOUT").ok().and_then(|seconds| seconds.parse().ok());
         let time_limit = limit.map_or(TIME_LIMIT, Duration::from_secs);
-        (!servers.is_empty()).then(|| Self::new(servers, cache_folder(), time_limit))
+        (!servers.is_empty()).then(|| Self::new(servers, files_folder(), time_limit))
     }
 
     fn new(servers: Vec<String>, cache: PathBuf, time_limit: Duration) -> Self {
@@ -200,16 +200,9 @@ fn trim(cache: &Path, limit: u64, in_use: &Path) {
     }
 }
 
-fn cache_folder() -> PathBuf {
-    let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    if let Some(folder) = set("DEBUGINFOD_CACHE_PATH") {
-        return folder;
-    }
-    if rustix::process::geteuid().is_root() {
-        return "/var/cache/bpfprof".into();
-    }
-    let home = || set("HOME").unwrap_or_else(|| "/".into()).join(".cache");
-    set("XDG_CACHE_HOME").unwrap_or_else(home).join("bpfprof")
+fn files_folder() -> PathBuf {
+    let set = env::var_os("DEBUGINFOD_CACHE_PATH").filter(|folder| !folder.is_empty());
+    set.map_or_else(|| cache_folder().join("debuginfod"), PathBuf::from)
 }
 
 #[cfg(test)]

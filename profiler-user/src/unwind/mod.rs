@@ -1,11 +1,13 @@
 //! Unwind tables: call-frame information of objects, compiled to the rows that the kernel side searches.
 
+mod cache;
 mod compile;
 mod elf;
 mod rules;
 mod table;
 mod worker;
 
+pub use cache::Cache;
 pub use compile::{CompileError, compile};
 pub use table::{Page, Table};
 pub use worker::{Compiled, Worker};

@@ -32,6 +32,35 @@ impl Table {
         &self.rows[first..first + page.rows as usize]
     }
 
+    /// The table as words, for [`Self::from_words`].
+    #[must_use]
+    pub(super) fn to_words(&self) -> Vec<u64> {
+        let pages = self
+            .pages
+            .iter()
+            .flat_map(|page| [u64::from(page.number) << 32 | u64::from(page.first), page.rows.into()]);
+        let rows = self.rows.iter().map(|row| row.0);
+        std::iter::once(self.pages.len() as u64).chain(pages).chain(rows).collect()
+    }
+
+    /// The table that these words stand for; `None` when its pages do not fit its rows.
+    pub(super) fn from_words(words: &[u64]) -> Option<Self> {
+        let (&pages, words) = words.split_first()?;
+        let (pages, rows) = words.split_at_checked(usize::try_from(pages).ok()?.checked_mul(2)?)?;
+        let page = |words: &[u64]| {
+            let page = Page {
+                number: (words[0] >> 32) as u32,
+                first: words[0] as u32,
+                rows: u32::try_from(words[1]).ok()?,
+            };
+            (u64::from(page.first) + u64::from(page.rows) <= rows.len() as u64).then_some(page)
+        };
+        let pages: Vec<Page> = pages.chunks_exact(2).map(page).collect::<Option<_>>()?;
+        pages
+            .is_sorted_by(|a, b| a.number < b.number)
+            .then(|| Self { rows: rows.iter().copied().map(Row).collect(), pages })
+    }
+
     /// Number of all rows.
     #[must_use]
     pub fn row_count(&self) -> usize {

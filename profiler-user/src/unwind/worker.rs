@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use super::{CompileError, Table, compile};
+use super::{Cache, CompileError, Table, compile};
 use crate::processes::ObjectId;
 
 /// The thread. It ends when this is dropped and its queue is empty.
@@ -30,18 +30,18 @@ pub struct Compiled {
 }
 
 impl Worker {
-    /// Starts the thread.
+    /// Starts the thread. Large tables come from the cache where they are in it.
     ///
     /// # Errors
     ///
     /// When the system gives no thread.
-    pub fn start() -> std::io::Result<Self> {
+    pub fn start(cache: Option<Cache>) -> std::io::Result<Self> {
         let (jobs, queue) = channel::<(ObjectId, Arc<File>)>();
         let (answers, done) = unbounded_channel();
         thread::Builder::new().name("unwind-tables".into()).spawn(move || {
             for (object, file) in queue {
                 let begun = Instant::now();
-                let table = compile(&file);
+                let table = table(&file, cache.as_ref());
                 if answers.send(Compiled { object, table, took: begun.elapsed() }).is_err() {
                     return;
                 }
@@ -55,4 +55,16 @@ impl Worker {
         // Without the thread there are no tables, and stacks say so.
         let _ = self.jobs.send((object, file));
     }
+}
+
+fn table(file: &File, cache: Option<&Cache>) -> Result<Table, CompileError> {
+    if let Some(table) = cache.and_then(|cache| cache.load(file)) {
+        return Ok(table);
+    }
+    let table = compile(file)?;
+    if let Some(cache) = cache {
+        // Without it the next run compiles the table again.
+        let _ = cache.store(file, &table);
+    }
+    Ok(table)
 }
