@@ -26,8 +26,6 @@ const PLACES: u32 = 20_000;
 enum Kind {
     /// The same.
     Same,
-    /// The place is between two functions, less than 16 bytes behind the first: its rule goes on, as only padding lies there.
-    Padding,
     /// The rule takes a register that a walk does not carry, as in the loader where it resolves a function (%rbx). The table has no rule, and
     /// the other readers cannot use it either.
     OtherRegister,
@@ -44,7 +42,6 @@ impl Kind {
     fn bound(self) -> u32 {
         match self {
             Self::Same => PLACES,
-            Self::Padding => PLACES / 8,
             Self::OtherRegister | Self::OtherExpression => PLACES / 40,
             Self::Guess | Self::MemoryExpression => PLACES / 4,
         }
@@ -128,7 +125,7 @@ impl Comparison<'_> {
             (Kind::Same, Ok(_), _) if matches!(rule.cfa, Cfa::AtFp(_) | Cfa::Signal) => {
                 Kind::MemoryExpression
             }
-            (Kind::Padding, ..) | (_, Err(StackEnd::NoRule), _) => Kind::Guess,
+            (_, Err(StackEnd::NoRule), _) => Kind::Guess,
             (_, _, other) => differs(&other),
         };
         (kind, beside)
@@ -139,8 +136,7 @@ fn beside_gimli(ours: Result<Registers, StackEnd>, rule: Rule, account: Account)
     match (ours, account) {
         (Ok(ours), Account::Caller { registers, .. }) if ours == registers => Some(Kind::Same),
         (Err(StackEnd::Root), Account::Root) => Some(Kind::Same),
-        (Err(StackEnd::NoRule), Account::NoFunction { .. }) => Some(Kind::Same),
-        (Ok(_) | Err(StackEnd::Root), Account::NoFunction { after: Some(0..16) }) => Some(Kind::Padding),
+        (Err(StackEnd::NoRule), Account::NoFunction) => Some(Kind::Same),
         (Err(StackEnd::NoRule), _) if rule.cfa != Cfa::Unsupported => None,
         (Err(StackEnd::NoRule), Account::OtherRegister) => Some(Kind::OtherRegister),
         (Err(StackEnd::NoRule), Account::Caller { by_expression: true, .. }) => Some(Kind::OtherExpression),

@@ -12,8 +12,8 @@ use crate::walker::Memory;
 /// What call-frame information says of the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Account {
-    /// No function has this address; the nearest one before it ends so many bytes before.
-    NoFunction { after: Option<u64> },
+    /// No function has this address.
+    NoFunction,
     /// There is none.
     Root,
     /// Its registers, and whether they take more than registers and offsets to tell.
@@ -60,9 +60,9 @@ impl<'a> CallFrames<'a> {
         let found = table.lookup(address, bases).and_then(|pointer| table.pointer_to_offset(pointer));
         let function =
             found.and_then(|offset| section.fde_from_offset(bases, offset, EhFrame::cie_from_offset));
-        let Ok(function) = function else { return Account::NoFunction { after: None } };
+        let Ok(function) = function else { return Account::NoFunction };
         if !function.contains(address) {
-            return Account::NoFunction { after: address.checked_sub(function.end_address()) };
+            return Account::NoFunction;
         }
         let encoding = function.cie().encoding();
         let row = function.unwind_info_for_address(section, bases, context, address).expect("a row");
