@@ -13,6 +13,7 @@ mod strip_debug;
 mod test_suite;
 mod test_tally;
 mod tidy;
+mod vm;
 mod workloads;
 mod workspace;
 
@@ -39,9 +40,11 @@ enum Task {
     Test(test_suite::Options),
     /// Profile the bundled workload: a table here, a flame graph and folded stacks in files
     Demo(demo::Options),
+    /// Run bpfprof on other kernels and another machine, emulated by QEMU
+    Vm(vm::Options),
     /// Check the rules of style that neither rustfmt nor clippy knows
     Tidy,
-    /// Everything a change must pass: format, lints, tidy, the kept BPF object, tests, demo
+    /// Everything a change must pass: format, lints, tidy, the kept BPF object, tests, demo, other kernels
     Ci,
 }
 
@@ -56,6 +59,7 @@ fn main() -> ExitCode {
             Ok(report.is_success())
         }
         Task::Demo(options) => demo::run(&workspace, options).map(|()| true),
+        Task::Vm(options) => vm::run(&workspace, options),
         Task::Tidy => tidy::run(&workspace).map(|()| true),
         Task::Ci => ci::run(&workspace),
     });

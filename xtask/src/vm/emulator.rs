@@ -1,0 +1,71 @@
+//! Boots a kernel in QEMU, all in software, so that it is the same on every host.
+
+use std::{
+    fs::File,
+    path::Path,
+    process::{Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, bail};
+
+use super::lane::Machine;
+
+/// Some ten times what a guest takes.
+const TIME_LIMIT: Duration = Duration::from_secs(240);
+const POLL: Duration = Duration::from_millis(50);
+
+/// Runs the guest until it powers off; its console goes to the file.
+pub(super) fn boot(machine: Machine, kernel: &Path, initramfs: &Path, console: &Path) -> Result<()> {
+    let output = File::create(console).with_context(|| format!("{} cannot be written", console.display()))?;
+    let mut qemu = Command::new(program(machine));
+    qemu.args(hardware(machine));
+    qemu.args(["-accel", "tcg", "-smp", "2", "-m", "1G", "-no-reboot"]);
+    qemu.args(["-nodefaults", "-display", "none", "-monitor", "none", "-serial", "stdio"]);
+    qemu.arg("-kernel").arg(kernel).arg("-initrd").arg(initramfs);
+    qemu.arg("-append").arg(format!("console={} quiet panic=-1", serial_port(machine)));
+    let mut guest = qemu
+        .stdin(Stdio::null())
+        .stdout(output)
+        .spawn()
+        .with_context(|| format!("`{}` cannot be started", program(machine)))?;
+    let deadline = Instant::now() + TIME_LIMIT;
+    loop {
+        if let Some(status) = guest.try_wait().context("QEMU cannot be waited for")? {
+            if status.success() {
+                return Ok(());
+            }
+            bail!("`{}` failed ({status})", program(machine));
+        }
+        if Instant::now() >= deadline {
+            // It may have ended this very moment.
+            let _ = guest.kill();
+            guest.wait().context("QEMU cannot be waited for")?;
+            bail!("the guest did not end within {} s", TIME_LIMIT.as_secs());
+        }
+        thread::sleep(POLL);
+    }
+}
+
+fn program(machine: Machine) -> &'static str {
+    match machine {
+        Machine::X86_64 => "qemu-system-x86_64",
+        Machine::Aarch64 => "qemu-system-aarch64",
+    }
+}
+
+/// Board and processor: an x86 without a PMU, an Arm server core with one.
+fn hardware(machine: Machine) -> [&'static str; 4] {
+    match machine {
+        Machine::X86_64 => ["-M", "q35", "-cpu", "Nehalem"],
+        Machine::Aarch64 => ["-M", "virt", "-cpu", "neoverse-n1"],
+    }
+}
+
+fn serial_port(machine: Machine) -> &'static str {
+    match machine {
+        Machine::X86_64 => "ttyS0",
+        Machine::Aarch64 => "ttyAMA0",
+    }
+}
