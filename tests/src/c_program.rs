@@ -6,27 +6,31 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use tempfile::TempDir;
 
-/// A program compiled from `tests/workloads`, at fixed addresses. Removed when dropped.
+/// A program compiled from `tests/workloads`. Removed when dropped.
 #[derive(Debug)]
 pub struct CProgram {
     file: PathBuf,
     _folder: TempDir,
 }
 
+/// Flags for code with frame pointers, at fixed addresses.
+const WITH_FRAME_POINTERS: &[&str] = &["-O1", "-no-pie", "-fno-pie", "-fno-omit-frame-pointer"];
+
 impl CProgram {
-    /// Compiles `workloads/NAME.c`; `None` when there is no `cc` or no `nm`.
+    /// Compiles `workloads/NAME.c` with frame pointers and at fixed addresses; `None` when there is no `cc` or no `nm`.
     pub fn compile(name: &str) -> Result<Option<Self>> {
-        if !starts("cc") || !starts("nm") {
-            return Ok(None);
-        }
-        let folder = tempfile::tempdir().context("making a folder")?;
-        let file = folder.path().join(name);
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("workloads/{name}.c"));
-        let mut cc = Command::new("cc");
-        cc.args(["-O1", "-g", "-no-pie", "-fno-pie", "-fno-omit-frame-pointer", "-o"]);
-        cc.arg(&file).arg(&source);
-        ensure!(cc.status().context("running cc")?.success(), "{cc:?} failed");
-        Ok(Some(Self { file, _folder: folder }))
+        Self::compile_with(name, WITH_FRAME_POINTERS)
+    }
+
+    /// Compiles `workloads/NAME.c` with these flags; `None` when there is no `cc` or no `nm`.
+    pub fn compile_with(name: &str, flags: &[&str]) -> Result<Option<Self>> {
+        Self::build(name, name, flags)
+    }
+
+    /// Compiles `workloads/plugin.c` with this entry, to `ENTRY.so`; `None` when there is no `cc` or no `nm`.
+    pub fn compile_plugin(entry: &str) -> Result<Option<Self>> {
+        let name = format!("-DNAME={entry}");
+        Self::build("plugin", &format!("{entry}.so"), &["-O2", "-shared", "-fPIC", &name])
     }
 
     /// Its file.
@@ -35,10 +39,9 @@ impl CProgram {
         &self.file
     }
 
-    /// The breakpoint event on the first instruction of a function, or at a label.
+    /// The breakpoint event on the first instruction of a function, or at a label. The program must lie at fixed addresses.
     pub fn breakpoint(&self, symbol: &str) -> Result<String> {
-        let nm = Command::new("nm").arg(&self.file).output().context("running nm")?;
-        let symbols = String::from_utf8(nm.stdout).context("reading what nm says")?;
+        let symbols = self.seen_by("nm", &[])?;
         let address = symbols
             .lines()
             .filter_map(|line| line.split_once(' '))
@@ -46,6 +49,41 @@ impl CProgram {
             .with_context(|| format!("{symbol} is not in the symbol table"))?
             .0;
         Ok(format!("mem:0x{address}:x"))
+    }
+
+    /// The breakpoint event on a byte of the entry that leads to a function of a library. The program must lie at fixed addresses.
+    pub fn breakpoint_in_linkage(&self, function: &str, byte: u64) -> Result<String> {
+        let code = self.seen_by("objdump", &["-d", "-j", ".plt", "-j", ".plt.sec", "-j", ".plt.got"])?;
+        let label = format!(" <{function}@plt>:");
+        let address = code.lines().find_map(|line| line.strip_suffix(&label));
+        let address = address.with_context(|| format!("{function} has no entry in the linkage table"))?;
+        Ok(format!("mem:{:#x}:x", u64::from_str_radix(address, 16)? + byte))
+    }
+
+    /// Takes all symbols away.
+    pub fn strip(&self) -> Result<()> {
+        self.seen_by("strip", &[]).map(drop)
+    }
+
+    fn build(source: &str, file_name: &str, flags: &[&str]) -> Result<Option<Self>> {
+        if !starts("cc") || !starts("nm") {
+            return Ok(None);
+        }
+        let folder = tempfile::tempdir().context("making a folder")?;
+        let file = folder.path().join(file_name);
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("workloads/{source}.c"));
+        let mut cc = Command::new("cc");
+        cc.args(["-g", "-pthread"]).args(flags).arg("-o").arg(&file).arg(&source).arg("-ldl");
+        ensure!(cc.status().context("running cc")?.success(), "{cc:?} failed");
+        Ok(Some(Self { file, _folder: folder }))
+    }
+
+    fn seen_by(&self, tool: &str, options: &[&str]) -> Result<String> {
+        let mut command = Command::new(tool);
+        let output = command.args(options).arg(&self.file).output();
+        let output = output.with_context(|| format!("running {tool}"))?;
+        ensure!(output.status.success(), "{command:?} failed");
+        String::from_utf8(output.stdout).with_context(|| format!("reading what {tool} says"))
     }
 }
 

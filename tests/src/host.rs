@@ -26,6 +26,15 @@ pub fn workload(name: &str) -> PathBuf {
     Path::new(&from_xtask("BPFPROF_WORKLOADS")).join(name)
 }
 
+/// The same workload without frame pointers, as Rust builds by default.
+///
+/// # Panics
+/// When the tests were not started by `cargo xtask test`, which builds it.
+#[must_use]
+pub fn workload_without_frame_pointers(name: &str) -> PathBuf {
+    Path::new(&from_xtask("BPFPROF_WORKLOADS_NOFP")).join(name)
+}
+
 /// Books that `test` cannot run here, in the list that `cargo xtask test` shows at its end.
 pub fn skip(test: &str, reason: &str) -> Result<()> {
     eprintln!("skipped {test}: {reason}");

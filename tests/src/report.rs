@@ -89,6 +89,8 @@ pub struct Stacks {
     pub user: u64,
     /// Of these, those that reach the thread's first function.
     pub whole: u64,
+    /// Why the others do not, and how many samples each reason has.
+    pub cut: Vec<(String, u64)>,
 }
 
 /// How many frames have names.

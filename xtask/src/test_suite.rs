@@ -85,6 +85,7 @@ impl Suite<'_> {
         command.args(["test", "--no-fail-fast"]);
         command.env("BPFPROF_BIN", self.workspace.bpfprof());
         command.env("BPFPROF_WORKLOADS", self.workspace.workloads());
+        command.env("BPFPROF_WORKLOADS_NOFP", self.workspace.workloads_without_frame_pointers());
         command.env("BPFPROF_SKIPS", &self.skips);
         command
     }

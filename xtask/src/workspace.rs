@@ -60,6 +60,16 @@ impl Workspace {
         self.workloads_target().join("release")
     }
 
+    /// Cargo's target folder for the workloads without frame pointers.
+    pub(crate) fn workloads_without_frame_pointers_target(&self) -> PathBuf {
+        self.target.join("workloads-nofp")
+    }
+
+    /// The folder of the workloads without frame pointers.
+    pub(crate) fn workloads_without_frame_pointers(&self) -> PathBuf {
+        self.workloads_without_frame_pointers_target().join("release")
+    }
+
     /// The BPF object kept in the repository.
     pub(crate) fn kept_object(&self) -> PathBuf {
         self.root.join("profiler-user/bpf/bpfprof.bpf.o")

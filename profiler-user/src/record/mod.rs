@@ -46,20 +46,23 @@ pub fn run(options: &Options) -> anyhow::Result<ExitCode> {
     privileges::raise_file_limit();
     // Before anything is armed: a mistake in an output must not cost a recording.
     let report = Report::prepare(options)?;
-    let event = event::choose(options)?;
-    let command = match &options.target {
-        crate::cli::Target::Command(words) => Some(Command::prepare(words, report.folded_on_stdout())?),
-        _ => None,
-    };
-    let target = target::resolve(options, command.as_ref())?;
-    let session = Session::arm(options, event, &target)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .context("cannot start the event loop")?;
     runtime
         .block_on(async {
+            // First of all: a signal while everything is being armed must find the same answer as later.
             let mut signals = Signals::listen()?;
+            let event = event::choose(options)?;
+            let command = match &options.target {
+                crate::cli::Target::Command(words) => {
+                    Some(Command::prepare(words, report.folded_on_stdout())?)
+                }
+                _ => None,
+            };
+            let target = target::resolve(options, command.as_ref())?;
+            let session = Session::arm(options, event, &target)?;
             let running = command.map(Command::start).transpose()?;
             record(options, session, target.watch, report, running, &mut signals).await
         })

@@ -16,8 +16,8 @@ pub struct Cache {
     folder: PathBuf,
 }
 
-/// Begins every file; changes with the form of rows and of the file.
-const MAGIC: u64 = u64::from_le_bytes(*b"bpfprof1");
+/// Begins every file; changes with the compiler, the form of rows and the form of the file.
+const MAGIC: u64 = u64::from_le_bytes(*b"bpfrows2");
 
 /// Tables with fewer rows are compiled faster than they are looked up.
 const MIN_ROWS: usize = 50_000;

@@ -5,10 +5,11 @@ use std::fs::File;
 use std::io;
 
 use gimli::{
-    BaseAddresses, CommonInformationEntry, DebugFrame, EhFrame, EhFrameHdr, EndianSlice,
-    FrameDescriptionEntry, LittleEndian, UnwindContext, UnwindOffset, UnwindSection,
+    BaseAddresses, CommonInformationEntry, DebugFrame, EhFrame, EhFrameHdr, EhFrameOffset, EndianSlice,
+    FrameDescriptionEntry, LittleEndian, Pointer, UnwindContext, UnwindOffset, UnwindSection,
 };
-use profiler_common::unwind::row::{Cfa, Rule};
+use profiler_common::limits::MAX_ROW_PAGES;
+use profiler_common::unwind::row::{Cfa, ROW_PAGE_SHIFT, Rule};
 
 use super::elf::{self, Bytes, CallFrames, Segment, Source};
 use super::rules::Machine;
@@ -42,6 +43,13 @@ type Slice<'a> = EndianSlice<'a, LittleEndian>;
 /// More rules than any real object has; a table of them takes 512 MiB.
 const MAX_RULES: usize = 1 << 26;
 
+/// End of the code that the kernel side has pages for.
+const MAX_CODE_OFFSET: u64 = (MAX_ROW_PAGES as u64) << ROW_PAGE_SHIFT;
+
+/// Bytes of entries that are worked through for each byte of call-frame information. Functions share their common entries, which are worked
+/// through for each; in real objects that makes less than 2. An index that names one function again and again would make any number.
+const MAX_WORK: usize = 16;
+
 /// Compiles the table of an object.
 ///
 /// # Errors
@@ -49,7 +57,14 @@ const MAX_RULES: usize = 1 << 26;
 /// When there is nothing to compile. A function that is malformed is left out and costs only itself.
 pub fn compile(file: &File) -> Result<Table, CompileError> {
     let CallFrames { machine, code, source } = elf::read(file)?;
-    let mut compiler = Compiler { machine, code, builder: TableBuilder::default(), context: Box::default() };
+    let (Source::EhFrame { frames, .. } | Source::DebugFrame(frames)) = &source;
+    let mut compiler = Compiler {
+        machine,
+        code,
+        builder: TableBuilder::default(),
+        context: Box::default(),
+        work_left: frames.data.len().saturating_mul(MAX_WORK),
+    };
     match &source {
         Source::EhFrame { index, frames } => compiler.eh_frame(index.as_ref(), frames)?,
         Source::DebugFrame(frames) => {
@@ -66,6 +81,8 @@ struct Compiler<'a> {
     code: Vec<Segment>,
     builder: TableBuilder,
     context: Box<UnwindContext<<Slice<'a> as gimli::Reader>::Offset>>,
+    /// Bytes of entries that may still be worked through.
+    work_left: usize,
 }
 
 impl<'a> Compiler<'a> {
@@ -85,7 +102,9 @@ impl<'a> Compiler<'a> {
         let mut common: HashMap<usize, CommonInformationEntry<Slice<'a>>> = HashMap::new();
         let mut functions = table.iter(&bases);
         while let Some((_, pointer)) = functions.next()? {
-            let Ok(offset) = table.pointer_to_offset(pointer) else { continue };
+            let Pointer::Direct(address) = pointer else { continue };
+            let offset = address.checked_sub(frames.address).and_then(|offset| usize::try_from(offset).ok());
+            let Some(offset) = offset.map(EhFrameOffset) else { continue };
             let function = section.fde_from_offset(&bases, offset, |section, bases, offset| {
                 if let Some(entry) = common.get(&UnwindOffset::into(offset)) {
                     return Ok(entry.clone());
@@ -94,8 +113,10 @@ impl<'a> Compiler<'a> {
                 common.insert(UnwindOffset::into(offset), entry.clone());
                 Ok(entry)
             });
-            if let Ok(function) = function {
-                self.function(&function, &section, &bases)?;
+            match function {
+                Ok(function) => self.function(&function, &section, &bases)?,
+                // To find that out may have taken as long as reading a good part of the section.
+                Err(_) => self.work(frames.data.len() / 64)?,
             }
         }
         Ok(())
@@ -129,11 +150,12 @@ impl<'a> Compiler<'a> {
     {
         let (start, end) = (function.initial_address(), function.end_address());
         let segment = self.code.iter().find(|segment| segment.offset_of(start).is_some()).copied();
-        let Some(segment) = segment else { return Ok(()) };
+        let Some(segment) = segment.filter(|_| start < end) else { return Ok(()) };
         // Addresses of one function stay within its segment.
         let offset =
             |address: u64| segment.offset + (address.clamp(start, end) - segment.address).min(segment.len);
-        if self.builder.len() > MAX_RULES {
+        self.work(function.entry_len().saturating_add(function.cie().entry_len()))?;
+        if offset(end) > MAX_CODE_OFFSET {
             return Err(CompileError::TooLarge);
         }
         if function.is_signal_trampoline() {
@@ -142,7 +164,12 @@ impl<'a> Compiler<'a> {
             let Ok(mut rows) = function.rows(section, bases, &mut self.context) else { return Ok(()) };
             loop {
                 match rows.next_row() {
+                    // A row may begin where the function ends, and so say nothing.
+                    Ok(Some(row)) if row.start_address() >= end => {}
                     Ok(Some(row)) => {
+                        if self.builder.len() > MAX_RULES {
+                            return Err(CompileError::TooLarge);
+                        }
                         let rule = self.machine.rule(row, section);
                         self.builder.begin(offset(row.start_address()), rule);
                     }
@@ -157,5 +184,106 @@ impl<'a> Compiler<'a> {
         }
         self.builder.end(offset(end));
         Ok(())
+    }
+
+    fn work(&mut self, bytes: usize) -> Result<(), CompileError> {
+        self.work_left = self.work_left.checked_sub(bytes).ok_or(CompileError::TooLarge)?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::unwind::Table;
+
+    const FRAMES: u64 = 0x1000;
+    const CODE: u64 = 0x1_0000;
+
+    /// An entry that all functions share: the caller's frame begins 8 bytes above the stack pointer.
+    fn common() -> Vec<u8> {
+        let mut entry = vec![0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0x78, 16, 0x0c, 7, 8, 0x90, 1];
+        entry[0] = entry.len() as u8 - 4;
+        entry
+    }
+
+    /// The function that follows `before`, with these instructions.
+    fn function(before: &[u8], address: u64, len: u64, instructions: &[u8]) -> Vec<u8> {
+        let size = 4 + 16 + instructions.len() as u32;
+        let to_common = before.len() as u32 + 4;
+        let words = [size.to_le_bytes(), to_common.to_le_bytes()].concat();
+        [&words[..], &address.to_le_bytes(), &len.to_le_bytes(), instructions].concat()
+    }
+
+    /// An index with these functions, by their places in [`FRAMES`].
+    fn index(functions: &[u64]) -> Bytes {
+        // Version, and encodings: 8 bytes, 4 bytes, 8 bytes.
+        let mut data = vec![1, 0x04, 0x03, 0x04];
+        data.extend(FRAMES.to_le_bytes());
+        data.extend((functions.len() as u32).to_le_bytes());
+        for place in functions {
+            data.extend(CODE.to_le_bytes());
+            data.extend(FRAMES.wrapping_add(*place).to_le_bytes());
+        }
+        Bytes { address: 0x100, data }
+    }
+
+    fn compiled(index: Option<&Bytes>, data: Vec<u8>) -> Result<Table, CompileError> {
+        let frames = Bytes { address: FRAMES, data };
+        let mut compiler = Compiler {
+            machine: Machine::X86_64,
+            code: vec![Segment { address: CODE, offset: 0, len: 0x1000 }],
+            builder: TableBuilder::default(),
+            context: Box::default(),
+            work_left: frames.data.len() * MAX_WORK,
+        };
+        compiler.eh_frame(index, &frames)?;
+        Ok(compiler.builder.build())
+    }
+
+    fn rows(table: &Table) -> Vec<(u32, Cfa)> {
+        let rows = table.pages().iter().flat_map(|page| table.rows(*page));
+        rows.map(|row| (row.place(), row.rule().cfa)).collect()
+    }
+
+    #[test]
+    fn a_row_at_the_end_of_a_function_does_not_reach_into_the_next() {
+        let mut data = common();
+        // After 16 bytes, where the function ends, the frame would begin at 48.
+        data.extend(function(&data, CODE, 16, &[0x40 | 8, 0x0e, 16, 0x40 | 8, 0x0e, 48]));
+        data.extend(function(&data, CODE + 16, 16, &[]));
+        data.extend([0; 4]);
+        assert_eq!(
+            rows(&compiled(None, data).unwrap()),
+            [(0, Cfa::Sp(8)), (8, Cfa::Sp(16)), (16, Cfa::Sp(8)), (32, Cfa::Nothing)]
+        );
+    }
+
+    #[test]
+    fn what_the_index_names_in_vain_is_left_out() {
+        let mut data = common();
+        let place = data.len() as u64;
+        data.extend(function(&data, CODE, 16, &[]));
+        let table = compiled(Some(&index(&[u64::MAX, place, 1 << 40])), data).unwrap();
+        assert_eq!(rows(&table), [(0, Cfa::Sp(8)), (16, Cfa::Nothing)]);
+    }
+
+    #[test]
+    fn a_function_that_the_index_names_without_end_is_refused() {
+        let mut data = common();
+        let place = data.len() as u64;
+        data.extend(function(&data, CODE, 16, &[]));
+        assert!(matches!(compiled(Some(&index(&[place; 100])), data), Err(CompileError::TooLarge)));
+    }
+
+    #[test]
+    fn a_function_that_ends_before_it_begins_is_left_out() {
+        let mut data = common();
+        data.extend(function(&data, CODE, u64::MAX, &[]));
+        data.extend(function(&data, CODE + 16, 16, &[]));
+        assert_eq!(
+            rows(&compiled(None, data).unwrap()),
+            [(0, Cfa::Nothing), (16, Cfa::Sp(8)), (32, Cfa::Nothing)]
+        );
     }
 }

@@ -52,6 +52,9 @@ impl Segment {
 /// More call-frame information than any real object has.
 const MAX_BYTES: u64 = 1 << 29;
 
+/// More loaded segments with code than any real object has. Each function is looked for in all of them.
+const MAX_CODE_SEGMENTS: usize = 64;
+
 /// Reads it.
 pub(super) fn read(file: &File) -> Result<CallFrames, CompileError> {
     let cache = ReadCache::new(file);
@@ -62,13 +65,13 @@ pub(super) fn read(file: &File) -> Result<CallFrames, CompileError> {
         EM_AARCH64 => Machine::Aarch64,
         _ => return Err(CompileError::Machine),
     };
+    let file_len = file.metadata()?.len();
     let (mut code, mut loaded, mut index) = (Vec::new(), Vec::new(), None);
     for header in elf.elf_program_headers() {
-        let segment = Segment {
-            address: header.p_vaddr(LittleEndian),
-            offset: header.p_offset(LittleEndian),
-            len: header.p_filesz(LittleEndian),
-        };
+        // A header can claim any length; the file cannot be longer than it is.
+        let offset = header.p_offset(LittleEndian).min(file_len);
+        let len = header.p_filesz(LittleEndian).min(file_len - offset);
+        let segment = Segment { address: header.p_vaddr(LittleEndian), offset, len };
         match header.p_type(LittleEndian) {
             PT_LOAD => {
                 loaded.push(segment);
@@ -80,6 +83,9 @@ pub(super) fn read(file: &File) -> Result<CallFrames, CompileError> {
             _ => {}
         }
     }
+    if code.len() > MAX_CODE_SEGMENTS {
+        return Err(CompileError::TooLarge);
+    }
     let source = match index {
         Some(index) => by_index(file, index, &loaded)?,
         None => by_sections(&elf)?,
@@ -89,7 +95,7 @@ pub(super) fn read(file: &File) -> Result<CallFrames, CompileError> {
 
 /// The index says where `.eh_frame` begins (LSB Core, `.eh_frame_hdr`); it ends with its segment at the latest.
 fn by_index(file: &File, index: Segment, loaded: &[Segment]) -> Result<Source, CompileError> {
-    let index = read_bytes(file, index.address, index.offset, index.len)?;
+    let index = read_bytes(file, index)?;
     let bases = gimli::BaseAddresses::default().set_eh_frame_hdr(index.address);
     let header = gimli::EhFrameHdr::new(&index.data, gimli::LittleEndian).parse(&bases, 8)?;
     let gimli::Pointer::Direct(address) = header.eh_frame_ptr() else {
@@ -98,7 +104,8 @@ fn by_index(file: &File, index: Segment, loaded: &[Segment]) -> Result<Source, C
     let segment = loaded.iter().find(|segment| segment.offset_of(address).is_some());
     let segment = segment.ok_or(CompileError::NoFrames)?;
     let skipped = address - segment.address;
-    let frames = read_bytes(file, address, segment.offset + skipped, segment.len - skipped)?;
+    let frames = Segment { address, offset: segment.offset + skipped, len: segment.len - skipped };
+    let frames = read_bytes(file, frames)?;
     Ok(Source::EhFrame { index: Some(index), frames })
 }
 
@@ -117,9 +124,7 @@ fn by_sections<'a>(
     section(".debug_frame").map(Source::DebugFrame).ok_or(CompileError::NoFrames)
 }
 
-fn read_bytes(file: &File, address: u64, offset: u64, len: u64) -> Result<Bytes, CompileError> {
-    // A header can claim any length; the file cannot be longer than it is.
-    let len = len.min(file.metadata()?.len().saturating_sub(offset));
+fn read_bytes(file: &File, Segment { address, offset, len }: Segment) -> Result<Bytes, CompileError> {
     if len > MAX_BYTES {
         return Err(CompileError::TooLarge);
     }

@@ -75,9 +75,6 @@ pub(super) struct TableBuilder {
     rules: Vec<(u64, u64)>,
 }
 
-/// Code is aligned: a gap this small between functions holds padding, in which nothing runs.
-const PADDING: u64 = 16;
-
 /// The encoding of a row that says that no function is described from here on; it sorts before any other at the same place.
 const NOTHING: u64 = Row::new(0, Rule::only(Cfa::Nothing)).0;
 
@@ -104,9 +101,8 @@ impl TableBuilder {
         for (at, &(offset, rule)) in self.rules.iter().enumerate() {
             let next = self.rules.get(at + 1).map(|next| next.0);
             let replaced = next == Some(offset);
-            let padding = rule == NOTHING && next.is_some_and(|next| next - offset < PADDING);
             let repeats = kept.last().is_some_and(|last| last.1 == rule);
-            if !replaced && !padding && !repeats {
+            if !replaced && !repeats {
                 kept.push((offset, rule));
             }
         }
@@ -172,7 +168,14 @@ mod tests {
         builder.end(0x90);
         assert_eq!(
             rows(&builder.build()),
-            [(0, Cfa::Nothing), (0x10, Cfa::Sp(8)), (0x40, Cfa::Sp(16)), (0x90, Cfa::Nothing)]
+            [
+                (0, Cfa::Nothing),
+                (0x10, Cfa::Sp(8)),
+                (0x40, Cfa::Sp(16)),
+                (0x75, Cfa::Nothing),
+                (0x80, Cfa::Sp(16)),
+                (0x90, Cfa::Nothing),
+            ]
         );
     }
 

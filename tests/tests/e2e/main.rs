@@ -17,3 +17,4 @@ mod short_lived;
 mod signals;
 mod stdout;
 mod throttle;
+mod unwind;
