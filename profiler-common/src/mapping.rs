@@ -69,7 +69,7 @@ pub struct FileEntry {
     pub first_page: u32,
     /// Pages of 64 KiB with rows, from `base_page` on; 0 when there is no unwind table.
     pub pages: u32,
-    /// Number of the first page with rows.
+    /// Number of the first page with rows; without any, [`Self::NO_RULES`] or 0.
     pub base_page: u32,
 }
 
@@ -77,6 +77,9 @@ pub struct FileEntry {
 pub const NO_OBJECT: u32 = u32::MAX;
 
 impl FileEntry {
+    /// Value of `base_page` for an object that has no call-frame information: no table will come.
+    pub const NO_RULES: u32 = u32::MAX;
+
     /// Asked for, not answered.
     pub const REQUESTED: Self = Self { object: NO_OBJECT, first_page: 0, pages: 0, base_page: 0 };
 }

@@ -26,7 +26,7 @@ pub enum StackEnd {
     Compat32 = 8,
     /// The code lies in no mapping of a file: made at run time, or mapped a moment ago. No frame pointer led on.
     NoMapping = 9,
-    /// The object has no unwind table (yet). No frame pointer led on.
+    /// The object has no unwind table yet. Frame pointers stood in for it, and may have led past callers.
     NoTable = 10,
     /// The table has no rule for the place. No frame pointer led on.
     NoRule = 11,

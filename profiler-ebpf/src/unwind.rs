@@ -44,6 +44,8 @@ pub(crate) struct Walk {
     searched: bool,
     /// Whether the program counter is that of the next instruction, and not a return address.
     exact: bool,
+    /// Whether a frame pointer stood in for a table that may still come.
+    unproven: bool,
     /// Whether a frame pointer led here from code that has no rule.
     guessed: bool,
     end: StackEnd,
@@ -67,6 +69,7 @@ pub(crate) fn walk<A: Arch>(task: &Task, registers: UserRegisters, cursor: &mut 
     walk.vdso = vdso(task);
     walk.searched = false;
     walk.exact = true;
+    walk.unproven = false;
     walk.guessed = false;
     walk.end = StackEnd::DepthLimit;
     let limit = config!(user_frame_limit);
@@ -104,7 +107,9 @@ unsafe extern "C" fn frame<A: Arch>(_: u32, context: *mut c_void) -> i64 {
         return by_frame_pointer(walk, StackEnd::BadFramePointer);
     }
     if walk.file.pages == 0 {
-        return by_frame_pointer(walk, StackEnd::NoTable);
+        let reason =
+            if walk.file.base_page == FileEntry::NO_RULES { StackEnd::NoRule } else { StackEnd::NoTable };
+        return by_frame_pointer(walk, reason);
     }
     let rule = find_rule(&walk.file, offset, &KernelTables);
     match step::caller(rule, &walk.registers, &A::SIGNAL_FRAME, config!(address_mask), &CurrentTask) {
@@ -112,6 +117,7 @@ unsafe extern "C" fn frame<A: Arch>(_: u32, context: *mut c_void) -> i64 {
             walk.registers = caller.registers;
             walk.exact = caller.interrupted;
             walk.guessed = false;
+            walk.end = StackEnd::DepthLimit;
             0
         }
         Err(StackEnd::NoRule) => by_frame_pointer(walk, StackEnd::NoRule),
@@ -121,7 +127,9 @@ unsafe extern "C" fn frame<A: Arch>(_: u32, context: *mut c_void) -> i64 {
 
 #[inline(always)]
 fn end(walk: &mut Walk, reason: StackEnd) -> i64 {
-    walk.end = reason;
+    // A frame pointer that stood in for a table may have led past callers that keep none: the end proves nothing.
+    let proves_nothing = walk.unproven && matches!(reason, StackEnd::Root | StackEnd::ChainEnd);
+    walk.end = if proves_nothing { StackEnd::NoTable } else { reason };
     1
 }
 
@@ -139,6 +147,9 @@ fn by_frame_pointer(walk: &mut Walk, reason: StackEnd) -> i64 {
             // From code of a file, only code of a file is believed: the register may hold anything.
             walk.guessed = by_tables && !matches!(reason, StackEnd::NoMapping);
             walk.end = if walk.guessed { reason } else { StackEnd::DepthLimit };
+            if by_tables && matches!(reason, StackEnd::NoTable) {
+                walk.unproven = true;
+            }
             0
         }
         Err(StackEnd::ChainEnd) => end(walk, StackEnd::ChainEnd),

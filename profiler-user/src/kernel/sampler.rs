@@ -224,9 +224,14 @@ impl Sampler {
         requests
     }
 
-    /// Makes the object of a file known: its frames are recognised in every process.
-    pub fn announce(&mut self, file: FileKey, object: ObjectId) -> Result<(), KernelError> {
-        UnwindTables::announce(&mut self.programs, file, object)
+    /// Makes the object of a file known: its frames are recognised in every process. `will_follow` says whether a table may still come.
+    pub fn announce(
+        &mut self,
+        file: FileKey,
+        object: ObjectId,
+        will_follow: bool,
+    ) -> Result<(), KernelError> {
+        UnwindTables::announce(&mut self.programs, file, object, will_follow)
     }
 
     /// Gives the kernel side the unwind table of an object.

@@ -53,13 +53,15 @@ impl UnwindTables {
         })
     }
 
-    /// Makes the object of a file known, without a table: its frames are recognised.
+    /// Makes the object of a file known, without a table: its frames are recognised. `will_follow` says whether a table may still come.
     pub(super) fn announce(
         programs: &mut Programs,
         file: FileKey,
         object: ObjectId,
+        will_follow: bool,
     ) -> Result<(), KernelError> {
-        programs.set_file(file, FileEntry { object: object.number(), first_page: 0, pages: 0, base_page: 0 })
+        let base_page = if will_follow { 0 } else { FileEntry::NO_RULES };
+        programs.set_file(file, FileEntry { object: object.number(), first_page: 0, pages: 0, base_page })
     }
 
     /// Places the table of an object and makes it known for its file.
@@ -71,7 +73,7 @@ impl UnwindTables {
         table: &Table,
     ) -> Result<Placed, KernelError> {
         let (Some(first), Some(last)) = (table.pages().first(), table.pages().last()) else {
-            return Ok(Placed::Whole);
+            return Self::announce(programs, file, object, false).map(|()| Placed::Whole);
         };
         let pages = last.number - first.number + 1;
         let first_page = self.pages_used;

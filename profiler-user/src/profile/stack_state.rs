@@ -59,10 +59,11 @@ impl StackState {
     /// function where threads begin is the chain whole.
     #[must_use]
     pub fn judge(end: StackEnd, outermost: Option<&str>) -> Self {
+        let at_root = outermost.is_some_and(is_thread_root);
         match end {
             StackEnd::NoUserMemory | StackEnd::NotWanted => Self::NoUserSide,
             StackEnd::Root => Self::Whole,
-            _ if outermost.is_some_and(is_thread_root) => Self::Whole,
+            StackEnd::ChainEnd | StackEnd::BadFramePointer | StackEnd::NoRule if at_root => Self::Whole,
             StackEnd::ChainEnd | StackEnd::BadFramePointer => Self::Cut(CutReason::FramePointerLost),
             StackEnd::DepthLimit => Self::Cut(CutReason::DepthLimit),
             StackEnd::Unreadable => Self::Cut(CutReason::Unreadable),
@@ -107,5 +108,7 @@ mod tests {
         assert_eq!(StackState::judge(StackEnd::ChainEnd, Some("compute")), lost);
         assert_eq!(StackState::judge(StackEnd::ChainEnd, None), lost);
         assert_eq!(StackState::judge(StackEnd::NoUserMemory, None), StackState::NoUserSide);
+        // A frame pointer may have led past callers to the root.
+        assert_eq!(StackState::judge(StackEnd::NoTable, Some("_start")), StackState::Cut(CutReason::NoTable));
     }
 }

@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use profiler_common::mapping::PAGE_SHIFT;
+use profiler_common::mapping::{FileRequest, PAGE_SHIFT};
 
 use super::event::ChosenEvent;
 use super::target::ResolvedTarget;
@@ -45,7 +45,7 @@ pub(super) struct Session {
 }
 
 /// How long the start waits for unwind tables at most. The largest programs take longer; their first stacks are cut then.
-const PATIENCE: Duration = Duration::from_millis(500);
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// How far a recording is.
 #[derive(Clone, Copy, Debug)]
@@ -160,7 +160,9 @@ impl Session {
         if self.eager {
             self.provide(found)?;
         }
-        self.answer_requests()
+        // The records were looked at, but the history has yet to take them.
+        let requests = self.sampler.file_requests();
+        self.answer(requests, true)
     }
 
     /// Places the next unwind table that is compiled.
@@ -171,14 +173,15 @@ impl Session {
         }
     }
 
-    fn answer_requests(&mut self) -> Result<(), KernelError> {
-        let requests = self.sampler.file_requests();
-        self.unwinding.answer(requests, &self.history, &self.objects, &mut self.sampler)
+    fn answer(&mut self, requests: Vec<FileRequest>, is_behind: bool) -> Result<(), KernelError> {
+        self.unwinding.answer(requests, is_behind, &self.history, &self.objects, &mut self.sampler)
     }
 
     /// Takes over what was sampled since the last drain.
     pub(super) fn drain(&mut self) -> Result<(), KernelError> {
         self.follow_cpus()?;
+        // Read before the cut, so that the history knows all that was mapped when they were made.
+        let requests = self.sampler.file_requests();
         let cut = MonotonicTime::now();
         // Waits for what the kernel is writing, so that the side-band records up to the cut are whole too.
         self.sampler.switch_tables();
@@ -202,7 +205,7 @@ impl Session {
             }
         });
         self.history.forget_before(cut);
-        self.answer_requests()
+        self.answer(requests, false)
     }
 
     /// Records that are lost may have told of forks, execs and mappings: what `/proc` shows stands in for them from now on.

@@ -64,9 +64,13 @@ impl Unwinding {
     }
 
     /// Answers what the programs ask for, and what they asked before and could not be answered.
+    ///
+    /// A history that is behind may still have the program that the process ran before, at the same addresses: then only an object whose
+    /// own key is the one asked for is the answer.
     pub(super) fn answer(
         &mut self,
         requests: Vec<FileRequest>,
+        is_behind: bool,
         history: &History,
         objects: &Objects,
         sampler: &mut Sampler,
@@ -76,13 +80,18 @@ impl Unwinding {
             let location =
                 history.locate(Tgid(request.tgid), UserAddress(request.address), MonotonicTime::now());
             match (self.objects.get(&request.file).copied(), location) {
-                (Some(object), _) | (None, Location::Object { object, .. }) => {
+                (Some(object), _) => self.provide_as(request.file, object, objects, sampler)?,
+                (None, Location::Object { object, .. })
+                    if !is_behind || objects.file_key(object) == Some(request.file) =>
+                {
                     self.provide_as(request.file, object, objects, sampler)?;
                 }
-                (None, Location::Unknown) if self.unanswered.len() < MAX_UNANSWERED => {
+                (None, Location::Object { .. } | Location::Unknown)
+                    if self.unanswered.len() < MAX_UNANSWERED =>
+                {
                     self.unanswered.push(request);
                 }
-                (None, Location::Anonymous | Location::Unknown) => {}
+                (None, _) => {}
             }
         }
         Ok(())
@@ -107,7 +116,10 @@ impl Unwinding {
     /// Places a table that was compiled.
     pub(super) fn place(&mut self, compiled: &Compiled, sampler: &mut Sampler) -> Result<(), KernelError> {
         self.outstanding = self.outstanding.saturating_sub(1);
-        let Ok(table) = &compiled.table else { return Ok(()) };
+        let Ok(table) = &compiled.table else {
+            let files = self.files.get(&compiled.object).into_iter().flatten();
+            return files.copied().try_for_each(|file| sampler.announce(file, compiled.object, false));
+        };
         self.figures.tables += 1;
         self.figures.rows += table.row_count();
         self.figures.took += compiled.took;
@@ -141,8 +153,9 @@ impl Unwinding {
         if !keys.insert(file) {
             return Ok(());
         }
-        sampler.announce(file, object)?;
-        if let Some(opened) = opened(objects, object) {
+        let opened = opened(objects, object);
+        sampler.announce(file, object, opened.is_some())?;
+        if let Some(opened) = opened {
             self.outstanding += 1;
             self.worker.compile(object, opened);
         }
