@@ -44,9 +44,11 @@ pub struct Config {
     pub namespaced: u32,
     /// Whether the programs that follow tasks say what they do.
     pub log: u32,
+    /// Always 0: fills the last word.
+    pub padding: u32,
 }
 
-const _: () = assert!(size_of::<Config>() == 4 * 8 + 38 * 4);
+const _: () = assert!(size_of::<Config>() == 4 * 8 + 40 * 4);
 
 /// Byte offsets in the kernel's own structures, taken from its BTF.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -98,6 +100,8 @@ pub struct MappingOffsets {
     pub inode_size: u32,
     /// Seconds of the inode's time of modification, which has changed its name often.
     pub inode_modified: u32,
+    /// Nanoseconds of it.
+    pub inode_modified_nanos: u32,
     /// `inode.i_sb`
     pub super_block: u32,
     /// `super_block.s_dev`

@@ -49,13 +49,13 @@ impl FileKey {
 
     /// The key of a file with this identity.
     ///
-    /// `device` is the kernel's encoding of a device number (`MKDEV`: minor in the low 20 bits). A file that is written again has
+    /// `modified` is the time of modification, in seconds and nanoseconds. `device` is the kernel's encoding of a device number (`MKDEV`: minor in the low 20 bits). A file that is written again has
     /// another size or time, so it has another key.
     #[inline(always)]
     #[must_use]
-    pub const fn new(device: u64, inode: u64, size: u64, modified_seconds: u64) -> Self {
+    pub const fn new(device: u64, inode: u64, size: u64, modified: (u64, u32)) -> Self {
         // Real keys are odd.
-        Self(WordHash::EMPTY.add(device).add(inode).add(size).add(modified_seconds).finish())
+        Self(WordHash::EMPTY.add(device).add(inode).add(size).add(modified.0).add(modified.1 as u64).finish())
     }
 }
 
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_rewritten_file_has_another_key() {
-        assert_ne!(FileKey::new(1, 2, 3, 4), FileKey::new(1, 2, 3, 5));
-        assert_ne!(FileKey::new(1, 2, 3, 4), FileKey::VDSO);
+        assert_ne!(FileKey::new(1, 2, 3, (4, 0)), FileKey::new(1, 2, 3, (4, 1)));
+        assert_ne!(FileKey::new(1, 2, 3, (4, 0)), FileKey::VDSO);
     }
 }

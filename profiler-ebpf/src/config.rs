@@ -42,6 +42,7 @@ static CONFIG: Config = Config {
         inode_number: 0,
         inode_size: 0,
         inode_modified: 0,
+        inode_modified_nanos: 0,
         super_block: 0,
         device: 0,
         vdso: 0,
@@ -50,6 +51,7 @@ static CONFIG: Config = Config {
     vdso_pages: 0,
     namespaced: 0,
     log: 0,
+    padding: 0,
 };
 
 /// Reads one field of the configuration, hiding its value from the compiler but not from the verifier.

@@ -192,6 +192,10 @@ fn file_key(file: KernelAddress) -> FileKey {
         read_u32(super_block, config!(mapping_offsets.device)).into(),
         read_u64(inode, config!(mapping_offsets.inode_number)),
         read_u64(inode, config!(mapping_offsets.inode_size)),
-        read_u64(inode, config!(mapping_offsets.inode_modified)),
+        (
+            read_u64(inode, config!(mapping_offsets.inode_modified)),
+            // A `long` before 6.11: its low half, on these little-endian machines.
+            read_u32(inode, config!(mapping_offsets.inode_modified_nanos)),
+        ),
     )
 }

@@ -52,7 +52,15 @@ pub(super) fn offsets() -> Result<Offsets, KernelError> {
         saved_pc: offset("pt_regs", SAVED_PC)?,
     };
     // Names since 6.11, since 6.7, and before.
-    let modified = ["i_mtime_sec", "__i_mtime.tv_sec", "i_mtime.tv_sec"];
+    let modified = [
+        ("i_mtime_sec", "i_mtime_nsec"),
+        ("__i_mtime.tv_sec", "__i_mtime.tv_nsec"),
+        ("i_mtime.tv_sec", "i_mtime.tv_nsec"),
+    ];
+    let (inode_modified, inode_modified_nanos) = modified
+        .into_iter()
+        .find_map(|(seconds, nanos)| Some((find("inode", seconds)?, find("inode", nanos)?)))
+        .ok_or_else(|| unreadable("no time of modification in inode".into()))?;
     let mapping = MappingOffsets {
         start: offset("vm_area_struct", "vm_start")?,
         end: offset("vm_area_struct", "vm_end")?,
@@ -62,10 +70,8 @@ pub(super) fn offsets() -> Result<Offsets, KernelError> {
         inode: offset("file", "f_inode")?,
         inode_number: offset("inode", "i_ino")?,
         inode_size: offset("inode", "i_size")?,
-        inode_modified: modified
-            .into_iter()
-            .find_map(|name| find("inode", name))
-            .ok_or_else(|| unreadable("no time of modification in inode".into()))?,
+        inode_modified,
+        inode_modified_nanos,
         super_block: offset("inode", "i_sb")?,
         device: offset("super_block", "s_dev")?,
         vdso: offset("mm_struct", "context.vdso")?,

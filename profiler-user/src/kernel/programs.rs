@@ -291,6 +291,7 @@ fn configuration(target: &Target, filter: &Filter, tables: TableLayout) -> Resul
         vdso_pages: filter.vdso_pages,
         namespaced: pid_namespace::is_own().into(),
         log: filter.log.into(),
+        padding: 0,
     })
 }
 

@@ -300,7 +300,7 @@ impl Sampler {
     pub fn accounting(&mut self) -> Accounting {
         let (mut counted, mut throttles) = (self.retired.counted, self.retired.throttles);
         for armed in self.armed.values_mut() {
-            counted += armed.event.read().map_or(0, Counted::scaled);
+            counted += armed.event.read().map_or(0, |count| expected(&self.options.event, count));
             throttles += armed.event.drain_notices().throttles;
         }
         self.retired.throttles = throttles;
@@ -350,13 +350,27 @@ impl Sampler {
 
     fn retire(&mut self, cpu: CpuId) {
         if let Some(mut armed) = self.armed.remove(&cpu) {
-            self.retired.counted += armed.event.read().map_or(0, Counted::scaled);
+            self.retired.counted +=
+                armed.event.read().map_or(0, |count| expected(&self.options.event, count));
             self.retired.throttles += armed.event.drain_notices().throttles;
         }
     }
 
     fn each_event(&mut self, act: impl Fn(&mut SamplingEvent) -> std::io::Result<()>) -> std::io::Result<()> {
         self.armed.values_mut().try_for_each(|armed| act(&mut armed.event))
+    }
+}
+
+/// The weight that samples should have for what an event counted.
+///
+/// A clock does not count while the kernel throttles it, so its samples are held against the time it was enabled. What modifiers keep a
+/// clock from sampling it counts all the same; then nothing can be said.
+fn expected(event: &EventSpec, counted: Counted) -> u64 {
+    let modifiers = event.modifiers();
+    match event.is_clock() {
+        true if modifiers.exclude_user() || modifiers.exclude_kernel() => 0,
+        true => counted.enabled_ns,
+        false => counted.scaled(),
     }
 }
 

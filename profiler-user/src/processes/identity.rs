@@ -41,7 +41,7 @@ impl FileStamp {
         let (major, minor) = (rustix::fs::major(self.device), rustix::fs::minor(self.device));
         // The kernel's own encoding of a device number (`MKDEV` of include/linux/kdev_t.h).
         let device = u64::from(major) << 20 | u64::from(minor);
-        FileKey::new(device, self.inode, self.size, self.modified.0.cast_unsigned())
+        FileKey::new(device, self.inode, self.size, (self.modified.0.cast_unsigned(), self.modified.1 as u32))
     }
 }
 
