@@ -75,13 +75,26 @@ fn idle_cpus_count_when_asked_for() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let json = folder.path().join("x.json");
     let _target = Target::workload("spin", &["alpha", "60"])?;
-    Bpfprof::clock(["--all", "-d", "500ms"]).output(&json).succeed()?;
-    let left_out = Report::read(&json)?.header.lost.idle_left_out;
-    let folded =
-        Bpfprof::clock(["--all", "--idle", "-d", "500ms", "-o", "-"]).output(&json).succeed()?.folded()?;
-    assert_eq!(Report::read(&json)?.header.lost.idle_left_out, 0);
+    let idle_weight = |folded: &Folded| folded.weight_where(|line| line.comm.starts_with("swapper"));
+    let (mut left_out, mut shown) = (0, 0);
+    // A virtual machine's idle CPU delivers samples in some runs and none in others, so there are many.
+    for _ in 0..20 {
+        let without =
+            Bpfprof::clock(["--all", "-d", "300ms", "-o", "-"]).output(&json).succeed()?.folded()?;
+        left_out += Report::read(&json)?.header.lost.idle_left_out;
+        assert_eq!(idle_weight(&without), 0, "{without:?}");
+        let with = Bpfprof::clock(["--all", "--idle", "-d", "300ms", "-o", "-"])
+            .output(&json)
+            .succeed()?
+            .folded()?;
+        assert_eq!(Report::read(&json)?.header.lost.idle_left_out, 0);
+        shown += idle_weight(&with);
+        if shown > 0 {
+            break;
+        }
+    }
     // On a machine that has been busy on all CPUs there is no idle time to show.
-    assert!(left_out < 50 || folded.weight_where(|line| line.comm.starts_with("swapper")) > 0, "{folded:?}");
+    assert!(left_out < 50 || shown > 0, "{left_out} samples left out");
     Ok(())
 }
 
