@@ -143,9 +143,7 @@ impl Programs {
 
     /// Makes the kernel side look the mappings of a process up again: one of them was replaced.
     pub(super) fn forget_mappings(&mut self, tgid: Tgid) -> Result<(), KernelError> {
-        let map = self.ebpf.map_mut("PROCESSES").ok_or(KernelError::Object("PROCESSES"))?;
-        let mut processes: HashMap<&mut MapData, u32, Mappings> =
-            HashMap::try_from(map).map_err(|_| KernelError::Object("PROCESSES"))?;
+        let mut processes: HashMap<&mut MapData, u32, Mappings> = map(&mut self.ebpf, "PROCESSES")?;
         // It may be unknown or gone.
         let _ = processes.remove(&tgid.0);
         Ok(())
@@ -157,17 +155,13 @@ impl Programs {
         number: u32,
         chunk: &Array<MapData, u64>,
     ) -> Result<(), KernelError> {
-        let map = self.ebpf.map_mut("ROW_CHUNKS").ok_or(KernelError::Object("ROW_CHUNKS"))?;
-        let mut chunks: ArrayOfMaps<&mut MapData, Array<MapData, u64>> =
-            ArrayOfMaps::try_from(map).map_err(|_| KernelError::Object("ROW_CHUNKS"))?;
+        let mut chunks: ArrayOfMaps<&mut MapData, Array<MapData, u64>> = map(&mut self.ebpf, "ROW_CHUNKS")?;
         chunks.set(number, chunk, 0).map_err(|error| map_refused(&error))
     }
 
     /// Says what is known of a file.
     pub(super) fn set_file(&mut self, file: FileKey, entry: FileEntry) -> Result<(), KernelError> {
-        let map = self.ebpf.map_mut("FILES").ok_or(KernelError::Object("FILES"))?;
-        let mut files: HashMap<&mut MapData, u64, Entry> =
-            HashMap::try_from(map).map_err(|_| KernelError::Object("FILES"))?;
+        let mut files: HashMap<&mut MapData, u64, Entry> = map(&mut self.ebpf, "FILES")?;
         files.insert(file.0, Entry(entry), 0).map_err(|error| map_refused(&error))
     }
 
@@ -199,9 +193,7 @@ impl Programs {
 
     /// Adds targets while the programs run.
     pub(super) fn add_followed(&mut self, ids: impl IntoIterator<Item = u32>) -> Result<(), KernelError> {
-        let map = self.ebpf.map_mut("FOLLOWED").ok_or(KernelError::Object("FOLLOWED"))?;
-        let mut followed: HashMap<&mut MapData, u32, u32> =
-            HashMap::try_from(map).map_err(|_| KernelError::Object("FOLLOWED"))?;
+        let mut followed: HashMap<&mut MapData, u32, u32> = map(&mut self.ebpf, "FOLLOWED")?;
         for id in ids {
             followed.insert(id, 1, 0).map_err(|error| map_full(&error))?;
         }
@@ -302,6 +294,14 @@ fn comm_words(name: &str) -> [u64; 2] {
     bytes[..len].copy_from_slice(&name.as_bytes()[..len]);
     let (low, high) = bytes.split_at(8);
     [low, high].map(|half| half.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte)))
+}
+
+fn map<'a, T>(ebpf: &'a mut Ebpf, name: &'static str) -> Result<T, KernelError>
+where
+    T: TryFrom<&'a mut Map, Error = MapError>,
+{
+    let map = ebpf.map_mut(name).ok_or(KernelError::Object(name))?;
+    map.try_into().map_err(|_| KernelError::Object(name))
 }
 
 fn program<'a, T>(ebpf: &'a mut Ebpf, name: &'static str) -> Result<&'a mut T, KernelError>

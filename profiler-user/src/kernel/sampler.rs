@@ -1,6 +1,8 @@
 //! Sampling on all CPUs: one event and one link each, and the tables behind them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::iter::Sum;
+use std::ops::AddAssign;
 
 use aya::maps::{MapData, RingBuf};
 use bytes::Buf as _;
@@ -77,6 +79,22 @@ pub struct Amount {
     pub samples: u64,
     /// Sum of their periods.
     pub weight: u64,
+}
+
+impl AddAssign for Amount {
+    fn add_assign(&mut self, other: Self) {
+        self.samples += other.samples;
+        self.weight += other.weight;
+    }
+}
+
+impl Sum for Amount {
+    fn sum<I: Iterator<Item = Self>>(amounts: I) -> Self {
+        amounts.fold(Self::default(), |mut sum, amount| {
+            sum += amount;
+            sum
+        })
+    }
 }
 
 /// What became of everything the event counted. Every delivery is in exactly one of the amounts.
@@ -158,10 +176,7 @@ impl Accounting {
     /// All that is known to be lost.
     #[must_use]
     pub fn lost_total(&self) -> Amount {
-        self.lost.iter().fold(Amount::default(), |sum, (_, amount)| Amount {
-            samples: sum.samples + amount.samples,
-            weight: sum.weight + amount.weight,
-        })
+        self.lost.iter().map(|(_, amount)| *amount).sum()
     }
 }
 
@@ -293,41 +308,58 @@ impl Sampler {
     /// Reads and empties the tables that were left.
     pub fn drain(&mut self, each: impl FnMut(&RawSample<'_>)) {
         self.tables.drain(each);
+        self.drain_notices();
         self.programs.flush_log();
     }
 
     /// What became of everything so far.
     pub fn accounting(&mut self) -> Accounting {
-        let (mut counted, mut throttles) = (self.retired.counted, self.retired.throttles);
+        self.drain_notices();
+        let mut counted = self.retired.counted;
         for armed in self.armed.values_mut() {
             counted += armed.event.read().map_or(0, |count| expected(&self.options.event, count));
-            throttles += armed.event.drain_notices().throttles;
         }
-        self.retired.throttles = throttles;
-        let amount = |fate| {
-            let (samples, weight) = self.tables.tally(fate);
-            Amount { samples, weight }
-        };
-        let lost = [
-            (Lost::TableFull, amount(Fate::TableFull)),
-            (Lost::FramesFull, amount(Fate::FramesFull)),
-            (Lost::NoScratch, amount(Fate::NoScratch)),
-        ];
         Accounting {
-            kept: amount(Fate::Kept),
-            not_target: amount(Fate::NotTarget),
-            idle: amount(Fate::Idle),
-            user_mode_left_out: amount(Fate::UserModeLeftOut),
-            lost: lost.into_iter().filter(|(_, amount)| amount.samples > 0).collect(),
+            kept: self.amount(Fate::Kept),
+            not_target: self.amount(Fate::NotTarget),
+            idle: self.amount(Fate::Idle),
+            user_mode_left_out: self.amount(Fate::UserModeLeftOut),
+            lost: self.lost().filter(|(_, amount)| amount.samples > 0).collect(),
             counted,
             counted_idle: if self.options.event.is_clock() {
                 self.idle_time.since_start(self.cpus())
             } else {
                 0
             },
-            throttles,
+            throttles: self.retired.throttles,
             not_followed: self.tables.not_followed(),
         }
+    }
+
+    /// Samples in the profile and samples lost so far. Unlike [`Self::accounting`] it asks the kernel nothing.
+    pub fn kept_and_lost(&self) -> (Amount, Amount) {
+        (self.amount(Fate::Kept), self.lost().map(|(_, amount)| amount).sum())
+    }
+
+    /// Takes over what the kernel noted in the events' rings, which are small: to be called at each drain.
+    fn drain_notices(&mut self) {
+        for armed in self.armed.values_mut() {
+            self.retired.throttles += armed.event.drain_notices().throttles;
+        }
+    }
+
+    fn amount(&self, fate: Fate) -> Amount {
+        let (samples, weight) = self.tables.tally(fate);
+        Amount { samples, weight }
+    }
+
+    fn lost(&self) -> impl Iterator<Item = (Lost, Amount)> {
+        let causes = [
+            (Lost::TableFull, Fate::TableFull),
+            (Lost::FramesFull, Fate::FramesFull),
+            (Lost::NoScratch, Fate::NoScratch),
+        ];
+        causes.into_iter().map(|(cause, fate)| (cause, self.amount(fate)))
     }
 
     fn arm(&mut self, cpu: CpuId) -> Result<(), KernelError> {

@@ -78,9 +78,7 @@ impl Recording {
             stack: index(self.stacks.insert_full(stack).0),
             event: sample.event,
         };
-        let amount = self.samples.entry(key).or_default();
-        amount.samples += sample.samples;
-        amount.weight += sample.weight;
+        *self.samples.entry(key).or_default() += Amount { samples: sample.samples, weight: sample.weight };
     }
 
     /// Tasks, by index.
@@ -103,10 +101,7 @@ impl Recording {
     /// Number of samples.
     #[must_use]
     pub fn total(&self) -> Amount {
-        self.samples.values().fold(Amount::default(), |sum, amount| Amount {
-            samples: sum.samples + amount.samples,
-            weight: sum.weight + amount.weight,
-        })
+        self.samples.values().copied().sum()
     }
 }
 

@@ -39,16 +39,16 @@ impl FunctionTable {
         let mut seen = Vec::new();
         for sample in &profile.samples {
             let amount = Amount { samples: sample.samples, weight: sample.weight };
-            add(&mut whole, amount);
+            whole += amount;
             seen.clear();
             seen.extend(profile.stack(sample.stack).iter().map(|&frame| profile.frame(frame).function));
             if let Some(leaf) = seen.last() {
-                add(&mut amounts.entry(*leaf).or_default().0, amount);
+                amounts.entry(*leaf).or_default().0 += amount;
             }
             seen.sort_unstable();
             seen.dedup();
             for function in &seen {
-                add(&mut amounts.entry(*function).or_default().1, amount);
+                amounts.entry(*function).or_default().1 += amount;
             }
         }
         let effective = statistics::effective_samples(
@@ -73,11 +73,6 @@ impl FunctionTable {
         });
         Self { rows, whole }
     }
-}
-
-fn add(sum: &mut Amount, amount: Amount) {
-    sum.samples += amount.samples;
-    sum.weight += amount.weight;
 }
 
 #[cfg(test)]

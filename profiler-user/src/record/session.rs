@@ -156,8 +156,6 @@ impl Session {
         }
         if self.eager {
             changed.into_iter().try_for_each(|tgid| self.sampler.note_mappings(tgid))?;
-        }
-        if self.eager {
             self.provide(found)?;
         }
         // The records were looked at, but the history has yet to take them.
@@ -231,12 +229,8 @@ impl Session {
 
     /// How far it is.
     pub(super) fn status(&mut self) -> Status {
-        let accounting = self.sampler.accounting();
-        Status {
-            elapsed: self.begun.elapsed(),
-            samples: accounting.kept.samples,
-            lost: accounting.lost_total().samples,
-        }
+        let (kept, lost) = self.sampler.kept_and_lost();
+        Status { elapsed: self.begun.elapsed(), samples: kept.samples, lost: lost.samples }
     }
 
     /// What unwinding took, in words for who wants to know more.
