@@ -32,6 +32,8 @@ pub struct RawSample<'a> {
     pub samples: u64,
     /// Sum of the sampling periods, in the event's unit.
     pub weight: u64,
+    /// What each counter counted since the reading before, added up; empty unless counters are read at samples.
+    pub increases: &'a [u64],
     /// How the user stack ended.
     pub end: StackEnd,
     /// Whether user code was interrupted; otherwise the user frames are the way into the kernel.
@@ -143,6 +145,7 @@ impl Tables {
             first: MonotonicTime(slot.first_ns),
             samples: slot.samples,
             weight: slot.weight,
+            increases: &[],
             end: StackEnd::from_number(slot.end).unwrap_or(StackEnd::Unreadable),
             user_mode: slot.user_mode != 0,
             user: &user,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use super::text::printable;
-use crate::profile::{FrameKind, Profile, Sample};
+use crate::profile::{EventId, FrameKind, Profile, Sample};
 
 /// What the number behind a stack is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,18 +25,18 @@ impl Weight {
     }
 }
 
-/// Writes the stacks, equal ones added up, in the order of their text.
-pub(super) fn write(profile: &Profile, weight: Weight, to: &mut dyn Write) -> io::Result<()> {
-    for (stack, weight) in stacks(profile, weight) {
+/// Writes the stacks of an event, equal ones added up, in the order of their text.
+pub(super) fn write(profile: &Profile, event: EventId, weight: Weight, to: &mut dyn Write) -> io::Result<()> {
+    for (stack, weight) in stacks(profile, event, weight) {
         writeln!(to, "{stack} {weight}")?;
     }
     Ok(())
 }
 
-/// Folded stacks with their weight; those without any are left out.
-pub(super) fn stacks(profile: &Profile, weight: Weight) -> BTreeMap<String, u64> {
+/// Folded stacks of an event with their weight; those without any are left out.
+pub(super) fn stacks(profile: &Profile, event: EventId, weight: Weight) -> BTreeMap<String, u64> {
     let mut stacks: BTreeMap<String, u64> = BTreeMap::new();
-    for sample in profile.samples.iter().filter(|sample| weight.of(sample) > 0) {
+    for sample in profile.samples_of(event).filter(|sample| weight.of(sample) > 0) {
         *stacks.entry(fold(profile, sample)).or_default() += weight.of(sample);
     }
     stacks
@@ -69,7 +69,7 @@ mod tests {
 
     fn lines(stacks: &[(&str, u64, u64)], weight: Weight) -> String {
         let mut text = Vec::new();
-        write(&profile(stacks), weight, &mut text).unwrap();
+        write(&profile(stacks), EventId::MAIN, weight, &mut text).unwrap();
         String::from_utf8(text).unwrap()
     }
 
@@ -86,7 +86,7 @@ mod tests {
         profile.functions.clear();
         profile.functions.insert(crate::profile::Function { name: "a;b\n9 <c>".into(), object: "o".into() });
         let mut text = Vec::new();
-        write(&profile, Weight::Event, &mut text).unwrap();
+        write(&profile, EventId::MAIN, Weight::Event, &mut text).unwrap();
         assert_eq!(String::from_utf8(text).unwrap(), "app;a:b\u{fffd}9 <c> 1\n");
     }
 }

@@ -144,8 +144,8 @@ mod tests {
                 name: "cpu-clock".into(),
                 unit: "ns".into(),
                 rate: "997 Hz".into(),
-                precise: 0,
                 fallback: Some("cycles cannot be sampled here".into()),
+                ..EventInfo::default()
             },
             seconds: 5.0,
             cpus: 2,

@@ -4,9 +4,8 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use crate::kernel::Amount;
 use crate::profile::statistics::Estimate;
-use crate::profile::{FunctionTable, Header, Profile};
+use crate::profile::{By, EventId, Header, Profile, Sum, Table};
 
 /// Version of the document's form. It grows when a reader of the old form would misread the new one; added members do not count.
 const SCHEMA: u32 = 1;
@@ -37,16 +36,14 @@ struct Part {
 
 /// Writes the document, functions by descending self weight.
 pub(super) fn write(profile: &Profile, to: &mut dyn Write) -> io::Result<()> {
-    let part = |amount: Amount, share| Part { samples: amount.samples, weight: amount.weight, share };
-    let table = FunctionTable::new(profile);
-    let functions = table.rows.iter().map(|row| {
-        let function = profile.function(row.function);
-        Row {
-            name: &function.name,
-            object: &function.object,
-            own: part(row.own, row.own_share),
-            total: part(row.total, row.total_share),
-        }
+    let table = Table::new(profile, By::Function);
+    let part =
+        |sum: &Sum| Part { samples: sum.samples, weight: sum.weight, share: table.share(EventId::MAIN, sum) };
+    let functions = table.rows.iter().map(|row| Row {
+        name: &row.label.name,
+        object: &row.label.object,
+        own: part(&row.own[0]),
+        total: part(&row.total[0]),
     });
     let document = Document { schema: SCHEMA, header: &profile.header, functions: functions.collect() };
     serde_json::to_writer_pretty(&mut *to, &document)?;

@@ -17,7 +17,7 @@ pub use text::{counted, thousands};
 
 use std::io::{self, Write};
 
-use crate::profile::Profile;
+use crate::profile::{EventId, Profile};
 
 /// Writes a profile in this format.
 ///
@@ -26,7 +26,7 @@ use crate::profile::Profile;
 /// Those of `to`, and what the format's library refuses.
 pub fn write(profile: &Profile, format: Format, weight: Weight, to: &mut dyn Write) -> io::Result<()> {
     match format {
-        Format::Folded => folded::write(profile, weight, to),
+        Format::Folded => folded::write(profile, EventId::MAIN, weight, to),
         Format::Svg => svg::write(profile, weight, to),
         Format::Json => json::write(profile, to),
     }

@@ -6,7 +6,7 @@ use inferno::flamegraph::{self, Options, Palette, color::MultiPalette};
 
 use super::folded::{self, Weight};
 use super::text::{counted, percent};
-use crate::profile::Profile;
+use crate::profile::{EventId, Profile};
 
 /// Draws the profile.
 pub(super) fn write(profile: &Profile, weight: Weight, to: &mut dyn Write) -> io::Result<()> {
@@ -21,7 +21,7 @@ pub(super) fn write(profile: &Profile, weight: Weight, to: &mut dyn Write) -> io
     };
     // Kernel frames, inlined frames, C++ and Rust paths, and the rest each have a hue.
     options.colors = Palette::Multi(MultiPalette::Java);
-    let stacks = folded::stacks(profile, weight);
+    let stacks = folded::stacks(profile, EventId::MAIN, weight);
     let lines: Vec<String> = stacks.into_iter().map(|(stack, weight)| format!("{stack} {weight}")).collect();
     flamegraph::from_lines(&mut options, lines.iter().map(String::as_str), to).map_err(io::Error::other)
 }

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::text::{printable, thousands};
-use crate::profile::{FunctionTable, Profile};
+use crate::profile::{By, EventId, Profile, Table};
 
 /// How much to print.
 #[derive(Clone, Copy, Debug)]
@@ -29,24 +29,25 @@ const NAME_COLUMN: usize = 60;
 ///
 /// Those of `to`.
 pub fn write_table(profile: &Profile, options: TableOptions, to: &mut dyn Write) -> io::Result<()> {
-    let table = FunctionTable::new(profile);
+    let table = Table::new(profile, By::Function);
     let rows: Vec<[String; 6]> = table
         .rows
         .iter()
         .take(options.rows)
         .map(|row| {
-            let function = profile.function(row.function);
+            let (own, total) = (&row.own[0], &row.total[0]);
+            let own_share = table.share(EventId::MAIN, own);
             let share = |share: Option<f64>| {
                 share.map_or_else(|| "–".into(), |share| format!("{:.2}", share * 100.0))
             };
             let interval = |low, high| format!("{:.1}–{:.1}", low * 100.0, high * 100.0);
             [
-                share(row.own_share.map(|own| own.value)),
-                row.own_share.map_or_else(|| "–".into(), |own| interval(own.low, own.high)),
-                share(row.total_share.map(|total| total.value)),
-                thousands(row.own.samples),
-                printable(&function.name),
-                printable(&function.object),
+                share(own_share.map(|own| own.value)),
+                own_share.map_or_else(|| "–".into(), |own| interval(own.low, own.high)),
+                share(table.share(EventId::MAIN, total).map(|total| total.value)),
+                thousands(own.samples),
+                printable(&row.label.name),
+                printable(&row.label.object),
             ]
         })
         .collect();
@@ -62,8 +63,8 @@ pub fn write_table(profile: &Profile, options: TableOptions, to: &mut dyn Write)
     }
     let hidden = table.rows.len().saturating_sub(options.rows);
     if hidden > 0 {
-        let weight: u64 = table.rows[options.rows..].iter().map(|row| row.own.weight).sum();
-        let share = weight as f64 / table.whole.weight.max(1) as f64 * 100.0;
+        let weight: u64 = table.rows[options.rows..].iter().map(|row| row.own[0].weight).sum();
+        let share = weight as f64 / table.whole[0].weight.max(1) as f64 * 100.0;
         writeln!(to, "… and {} more functions with {share:.2} % of self", thousands(hidden as u64))?;
     }
     Ok(())

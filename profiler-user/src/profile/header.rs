@@ -1,9 +1,11 @@
 //! The header: what was recorded, and all that limits what it says.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+
+use super::model::EventId;
 
 /// Goes with every output.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Header {
     /// Version of bpfprof.
     pub version: String,
@@ -11,10 +13,16 @@ pub struct Header {
     pub target: String,
     /// The event.
     pub event: EventInfo,
+    /// Events that were measured besides, in the order of [`EventId`](super::EventId) from 1 on.
+    pub counters: Vec<EventInfo>,
+    /// Events that were asked for as part of a set and are not here.
+    pub counters_missing: Vec<MissingCounter>,
     /// Time that was sampled, in seconds.
     pub seconds: f64,
     /// CPUs that were sampled at the end.
     pub cpus: usize,
+    /// Slices of time that samples are told apart by.
+    pub slices: Slices,
     /// Samples in the profile.
     pub samples: u64,
     /// Their weight, in the event's unit.
@@ -29,8 +37,24 @@ pub struct Header {
     pub notes: Vec<String>,
 }
 
-/// The event that was really used.
-#[derive(Clone, Debug, Default, Serialize)]
+impl Header {
+    /// What is known of an event; `None` for an id of another profile.
+    #[must_use]
+    pub fn event(&self, id: EventId) -> Option<&EventInfo> {
+        match id.0 {
+            0 => Some(&self.event),
+            counter => self.counters.get(usize::from(counter) - 1),
+        }
+    }
+
+    /// All events, the sampled one first.
+    pub fn events(&self) -> impl Iterator<Item = (EventId, &EventInfo)> {
+        (0..).map(EventId).zip(std::iter::once(&self.event).chain(&self.counters))
+    }
+}
+
+/// An event that was really used, and how far its numbers carry.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct EventInfo {
     /// Its name.
     pub name: String,
@@ -42,10 +66,54 @@ pub struct EventInfo {
     pub precise: u8,
     /// Why it stands in for the default event; `None` when it does not.
     pub fallback: Option<String>,
+    /// How its counts reach functions.
+    pub attribution: Attribution,
+    /// Samples in the profile; with `delta` attribution, readings.
+    pub samples: u64,
+    /// What they stand for, scaled where the event had a counter for a part of the time only.
+    pub weight: u64,
+    /// What the event counted on all sampled CPUs, targets or not, scaled as the weight; `None` where the kernel could not say.
+    pub counted: Option<u64>,
+    /// Part of the time that the event had a counter; below 1 the kernel shared counters among too many events.
+    pub running: f64,
+    /// What came with samples or readings, of targets or not, as a share of what was counted. `None` for so few samples that the last,
+    /// unfinished periods would make up much of it.
+    pub closure: Option<f64>,
+    /// With `delta` attribution, what targets counted between their last reading and the switch to another task: in no function.
+    pub residual: u64,
+}
+
+/// How counts of an event reach functions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Attribution {
+    /// By samples of the event's own overflow.
+    #[default]
+    Overflow,
+    /// By the increase since the last reading in the same task, read at each sample of the main event.
+    Delta,
+}
+
+/// An event of a set that could not be measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MissingCounter {
+    /// The event.
+    pub name: String,
+    /// Why not.
+    pub reason: String,
+}
+
+/// Slices of time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Slices {
+    /// How many.
+    pub count: u32,
+    /// Their mean length, in seconds.
+    pub seconds: f64,
 }
 
 /// Samples that are missing.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LostInfo {
     /// Known to be lost.
     pub samples: u64,
@@ -68,7 +136,7 @@ pub struct LostInfo {
 }
 
 /// How whole the user stacks are, in samples.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StacksInfo {
     /// Samples with a user stack.
     pub user: u64,
@@ -87,7 +155,7 @@ impl StacksInfo {
 }
 
 /// How many frames have names.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct NamesInfo {
     /// Frames of all samples.
     pub frames: u64,
@@ -106,7 +174,7 @@ impl NamesInfo {
 }
 
 /// An object that gave frames no names.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ObjectWithoutSymbols {
     /// The object.
     pub object: String,

@@ -5,12 +5,20 @@ mod model;
 mod recording;
 mod stack_state;
 pub mod statistics;
+mod sum;
 mod table;
 #[cfg(test)]
 pub(crate) mod testing;
 
-pub use header::{EventInfo, Header, LostInfo, NamesInfo, ObjectWithoutSymbols, StacksInfo};
-pub use model::{Frame, FrameId, FrameKind, Function, FunctionId, Profile, Sample, StackId, Task, TaskId};
+pub use header::{
+    Attribution, EventInfo, Header, LostInfo, MissingCounter, NamesInfo, ObjectWithoutSymbols, Slices,
+    StacksInfo,
+};
+pub use model::{
+    EventId, Frame, FrameId, FrameKind, Function, FunctionId, Line, LineId, Mapping, MappingId, Profile,
+    Sample, StackId, Task, TaskId,
+};
 pub use recording::{RawFrame, RawStack, Recording, SampleKey};
 pub use stack_state::{CutReason, StackState};
-pub use table::{FunctionRow, FunctionTable};
+pub use sum::Sum;
+pub use table::{By, Label, Row, Table};

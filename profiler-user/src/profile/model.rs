@@ -1,10 +1,12 @@
 //! The profile with names: what outputs are made of.
 
+use std::fmt;
 use std::sync::Arc;
 
 use indexmap::IndexSet;
 
 use super::header::Header;
+use crate::kernel::Amount;
 
 /// A function of an object. Functions of one name in two objects are two functions.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -15,13 +17,40 @@ pub struct Function {
     pub object: Arc<str>,
 }
 
-/// A function in a stack.
+/// A function in a stack, at one place of its code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Frame {
     /// The function.
     pub function: FunctionId,
     /// Where its code runs.
     pub kind: FrameKind,
+    /// The object that the code lies in.
+    pub mapping: MappingId,
+    /// Place in the object's file in bytes, in the kernel and in code without a file an absolute address; 0 where it is not known. That of
+    /// a caller is of the last byte of its call. Inlined frames have the address of the function that they are part of.
+    pub address: u64,
+    /// Source line; `None` where it is not known.
+    pub line: Option<LineId>,
+}
+
+/// An object with code: a file, the kernel, or code made at run time.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Mapping {
+    /// Name as functions carry it in [`Function::object`].
+    pub name: Arc<str>,
+    /// Its path; the name again where there is none.
+    pub path: Arc<str>,
+    /// Build id in hexadecimal; empty where there is none.
+    pub build_id: Arc<str>,
+}
+
+/// A line of a source file.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Line {
+    /// Path of the file as the debug information has it.
+    pub file: Arc<str>,
+    /// Number of the line, from 1.
+    pub number: u32,
 }
 
 /// Where the code of a frame runs.
@@ -46,17 +75,45 @@ pub struct Task {
     pub comm: Arc<str>,
 }
 
-/// Samples of one task with one stack.
+impl fmt::Display for Line {
+    /// `FILE:NUMBER`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.file, self.number)
+    }
+}
+
+/// Samples of one event in one task with one stack in one slice of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
     /// The task.
     pub task: TaskId,
     /// The stack.
     pub stack: StackId,
-    /// Number of samples.
+    /// The event.
+    pub event: EventId,
+    /// Index of the slice of time, below the header's number of slices.
+    pub slice: u32,
+    /// Number of samples; with `delta` attribution of readings that found the event's count increased.
     pub samples: u64,
-    /// Sum of their periods, in the event's unit.
+    /// What they stand for, in the event's unit: the sum of their periods, or of the increases.
     pub weight: u64,
+}
+
+impl Sample {
+    /// Samples and weight.
+    #[must_use]
+    pub fn amount(&self) -> Amount {
+        Amount { samples: self.samples, weight: self.weight }
+    }
+}
+
+/// Index of an event: 0 is the sampled one, then the counters in the order of the header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EventId(pub u16);
+
+impl EventId {
+    /// The event that was sampled.
+    pub const MAIN: Self = Self(0);
 }
 
 /// Index of a function.
@@ -66,6 +123,14 @@ pub struct FunctionId(pub u32);
 /// Index of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FrameId(pub u32);
+
+/// Index of a mapping.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MappingId(pub u32);
+
+/// Index of a source line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LineId(pub u32);
 
 /// Index of a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -78,10 +143,14 @@ pub struct TaskId(pub u32);
 /// A recording with its names, and the header that says how far it can be trusted.
 ///
 /// All ids are indices of this profile; the accessors panic on those of another.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Profile {
     /// What was recorded, and what is missing.
     pub header: Header,
+    /// Objects, by [`MappingId`].
+    pub mappings: IndexSet<Mapping>,
+    /// Source lines, by [`LineId`].
+    pub lines: IndexSet<Line>,
     /// Functions, by [`FunctionId`].
     pub functions: IndexSet<Function>,
     /// Frames, by [`FrameId`].
@@ -95,6 +164,53 @@ pub struct Profile {
 }
 
 impl Profile {
+    /// Samples of one event.
+    pub fn samples_of(&self, event: EventId) -> impl Iterator<Item = &Sample> {
+        self.samples.iter().filter(move |sample| sample.event == event)
+    }
+
+    /// Adds a frame, or finds it.
+    pub fn add_frame(&mut self, frame: Frame) -> FrameId {
+        FrameId(index(self.frames.insert_full(frame).0))
+    }
+
+    /// Adds a function, or finds it.
+    pub fn add_function(&mut self, function: Function) -> FunctionId {
+        FunctionId(index(self.functions.insert_full(function).0))
+    }
+
+    /// Adds an object, or finds it.
+    pub fn add_mapping(&mut self, mapping: Mapping) -> MappingId {
+        MappingId(index(self.mappings.insert_full(mapping).0))
+    }
+
+    /// Adds a source line, or finds it.
+    pub fn add_line(&mut self, line: Line) -> LineId {
+        LineId(index(self.lines.insert_full(line).0))
+    }
+
+    /// Adds a stack, outermost frame first, or finds it.
+    pub fn add_stack(&mut self, frames: impl Into<Box<[FrameId]>>) -> StackId {
+        StackId(index(self.stacks.insert_full(frames.into()).0))
+    }
+
+    /// Adds a task, or finds it.
+    pub fn add_task(&mut self, task: Task) -> TaskId {
+        TaskId(index(self.tasks.insert_full(task).0))
+    }
+
+    /// An object.
+    #[must_use]
+    pub fn mapping(&self, id: MappingId) -> &Mapping {
+        &self.mappings[id.0 as usize]
+    }
+
+    /// A source line.
+    #[must_use]
+    pub fn line(&self, id: LineId) -> &Line {
+        &self.lines[id.0 as usize]
+    }
+
     /// A function.
     #[must_use]
     pub fn function(&self, id: FunctionId) -> &Function {
@@ -118,4 +234,9 @@ impl Profile {
     pub fn task(&self, id: TaskId) -> &Task {
         &self.tasks[id.0 as usize]
     }
+}
+
+/// Indices fit: 2³² distinct entries do not fit into memory.
+pub(super) fn index(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX)
 }

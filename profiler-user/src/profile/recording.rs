@@ -6,7 +6,7 @@ use indexmap::IndexSet;
 use profiler_common::frame::UserFrame;
 use profiler_common::stack::StackEnd;
 
-use super::model::Task;
+use super::model::{EventId, Task, index};
 use crate::kernel::{Amount, RawSample};
 use crate::processes::{History, Location, ObjectId};
 use crate::types::{FileOffset, KernelAddress, Tgid, UserAddress};
@@ -52,8 +52,10 @@ pub struct SampleKey {
     pub task: u32,
     /// Index of the stack.
     pub stack: u32,
-    /// Index of the event.
-    pub event: u16,
+    /// The event.
+    pub event: EventId,
+    /// Index of the slice of time.
+    pub slice: u32,
 }
 
 /// All samples of a recording.
@@ -62,10 +64,11 @@ pub struct Recording {
     tasks: IndexSet<Task>,
     stacks: IndexSet<RawStack>,
     samples: HashMap<SampleKey, Amount>,
+    slicing: Slicing,
 }
 
 impl Recording {
-    /// Adds what a drain brought.
+    /// Adds what a drain brought, to the present slice.
     pub fn add(&mut self, sample: &RawSample<'_>, history: &History) {
         let task = Task {
             process: sample.tgid.0,
@@ -76,9 +79,32 @@ impl Recording {
         let key = SampleKey {
             task: index(self.tasks.insert_full(task).0),
             stack: index(self.stacks.insert_full(stack).0),
-            event: sample.event,
+            event: EventId(sample.event),
+            slice: self.slicing.current(),
         };
         *self.samples.entry(key).or_default() += Amount { samples: sample.samples, weight: sample.weight };
+        for (event, &increase) in (1..).map(EventId).zip(sample.increases) {
+            if increase > 0 {
+                *self.samples.entry(SampleKey { event, ..key }).or_default() +=
+                    Amount { samples: sample.samples, weight: increase };
+            }
+        }
+    }
+
+    /// Begins the next slice of time. The length of slices doubles when there would be too many.
+    pub fn next_slice(&mut self) {
+        if self.slicing.next() {
+            let samples = std::mem::take(&mut self.samples);
+            for (key, amount) in samples {
+                *self.samples.entry(SampleKey { slice: key.slice / 2, ..key }).or_default() += amount;
+            }
+        }
+    }
+
+    /// Slices so far, the present one included.
+    #[must_use]
+    pub fn slices(&self) -> u32 {
+        self.slicing.current() + 1
     }
 
     /// Tasks, by index.
@@ -98,10 +124,43 @@ impl Recording {
         self.samples.iter()
     }
 
-    /// Number of samples.
+    /// Samples of one event.
     #[must_use]
-    pub fn total(&self) -> Amount {
-        self.samples.values().copied().sum()
+    pub fn total(&self, event: EventId) -> Amount {
+        self.samples.iter().filter(|(key, _)| key.event == event).map(|(_, amount)| *amount).sum()
+    }
+}
+
+/// Most slices of a recording: enough for the statistics, and a bound for the memory.
+const MAX_SLICES: u32 = 512;
+
+/// Drains by slice.
+#[derive(Debug)]
+struct Slicing {
+    /// Drains in a slice, a power of two.
+    length: u32,
+    drains: u32,
+}
+
+impl Default for Slicing {
+    fn default() -> Self {
+        Self { length: 1, drains: 0 }
+    }
+}
+
+impl Slicing {
+    fn current(&self) -> u32 {
+        self.drains / self.length
+    }
+
+    /// Counts a drain; whether two slices each are now one.
+    fn next(&mut self) -> bool {
+        self.drains += 1;
+        let too_many = self.current() >= MAX_SLICES;
+        if too_many {
+            self.length *= 2;
+        }
+        too_many
     }
 }
 
@@ -131,7 +190,19 @@ fn normalise(sample: &RawSample<'_>, history: &History) -> Box<[RawFrame]> {
     kernel.chain(user).collect()
 }
 
-/// Indices fit: 2³² distinct stacks do not fit into memory.
-fn index(index: usize) -> u32 {
-    u32::try_from(index).unwrap_or(u32::MAX)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slices_stay_few_and_of_equal_length() {
+        let mut slicing = Slicing::default();
+        let mut doubled = 0;
+        for drain in 1..=5000 {
+            doubled += u32::from(slicing.next());
+            assert!(slicing.current() < MAX_SLICES, "at drain {drain}");
+            assert!(drain < 1000 || slicing.current() >= MAX_SLICES / 2, "at drain {drain}");
+        }
+        assert_eq!((doubled, slicing.length), (4, 16));
+    }
 }

@@ -1,99 +1,224 @@
-//! The table of functions: what each costs itself, and with all it calls.
+//! The table: what each function, object, line, thread or process costs itself, and with all it calls.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use super::model::{FunctionId, Profile};
+use indexmap::IndexSet;
+
+use super::model::{EventId, Profile, Sample, index};
 use super::statistics::{self, Estimate};
-use crate::kernel::Amount;
+use super::sum::Sum;
 
-/// Functions by descending self weight.
+/// What a row of a table stands for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum By {
+    /// A function; one that is inlined has its own row.
+    #[default]
+    Function,
+    /// An object.
+    Object,
+    /// A source line; a function where the line is not known.
+    Line,
+    /// A thread.
+    Thread,
+    /// A process.
+    Process,
+}
+
+/// Rows by descending self weight of the main event.
 #[derive(Debug)]
-pub struct FunctionTable {
+pub struct Table {
     /// The rows.
-    pub rows: Vec<FunctionRow>,
-    /// All samples of the profile.
-    pub whole: Amount,
+    pub rows: Vec<Row>,
+    /// All of the profile, by event.
+    pub whole: Box<[Sum]>,
 }
 
-/// One function.
+/// One row.
 #[derive(Clone, Debug)]
-pub struct FunctionRow {
-    /// The function.
-    pub function: FunctionId,
-    /// Samples whose innermost frame it is. An inlined function has its own; the function it is part of does not count them.
-    pub own: Amount,
-    /// Samples with it anywhere in the stack; once each, however often it recurs.
-    pub total: Amount,
-    /// Share of the profile's weight that is its own.
-    pub own_share: Option<Estimate>,
-    /// Share of the profile's weight with it in the stack.
-    pub total_share: Option<Estimate>,
+pub struct Row {
+    /// What it stands for.
+    pub label: Label,
+    /// What falls on it alone, by event: the innermost frame counts. An inlined function has its own; the function it is part of does not
+    /// count it.
+    pub own: Box<[Sum]>,
+    /// What falls on it and what it calls, by event; once each, however often it recurs in a stack.
+    pub total: Box<[Sum]>,
 }
 
-impl FunctionTable {
+/// What a row stands for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Label {
+    /// Name of the function, object, line, thread or process.
+    pub name: Arc<str>,
+    /// The object that a function or line lies in; empty for others.
+    pub object: Arc<str>,
+}
+
+impl By {
+    /// The heading of its column.
+    #[must_use]
+    pub fn heading(self) -> &'static str {
+        match self {
+            Self::Function => "function",
+            Self::Object => "object",
+            Self::Line => "line",
+            Self::Thread => "thread",
+            Self::Process => "process",
+        }
+    }
+}
+
+impl Table {
     /// Counts a profile.
     #[must_use]
-    pub fn new(profile: &Profile) -> Self {
-        let mut whole = Amount::default();
-        let mut amounts: HashMap<FunctionId, (Amount, Amount)> = HashMap::new();
+    pub fn new(profile: &Profile, by: By) -> Self {
+        let events = profile.header.counters.len() + 1;
+        let labels = Labels::new(profile, by);
+        let blank = || vec![Sum::default(); events].into_boxed_slice();
+        let mut whole = blank();
+        let mut rows: HashMap<u32, Row> = HashMap::new();
         let mut seen = Vec::new();
         for sample in &profile.samples {
-            let amount = Amount { samples: sample.samples, weight: sample.weight };
-            whole += amount;
-            seen.clear();
-            seen.extend(profile.stack(sample.stack).iter().map(|&frame| profile.frame(frame).function));
-            if let Some(leaf) = seen.last() {
-                amounts.entry(*leaf).or_default().0 += amount;
-            }
+            let event = usize::from(sample.event.0);
+            let Some(sum) = whole.get_mut(event) else { continue };
+            let amount = sample.amount();
+            *sum += amount;
+            labels.of(profile, sample, &mut seen);
+            let Some(&leaf) = seen.last() else { continue };
+            let new =
+                |label: u32| Row { label: labels.all[label as usize].clone(), own: blank(), total: blank() };
+            rows.entry(leaf).or_insert_with(|| new(leaf)).own[event] += amount;
             seen.sort_unstable();
             seen.dedup();
-            for function in &seen {
-                amounts.entry(*function).or_default().1 += amount;
+            for &label in &seen {
+                rows.entry(label).or_insert_with(|| new(label)).total[event] += amount;
             }
         }
-        let effective = statistics::effective_samples(
-            profile.samples.iter().map(|sample| (sample.samples, sample.weight)),
-        );
-        let share = |amount: Amount| statistics::share(amount.weight, whole.weight, effective);
-        let mut rows: Vec<FunctionRow> = amounts
-            .into_iter()
-            .map(|(function, (own, total))| FunctionRow {
-                function,
-                own,
-                total,
-                own_share: share(own),
-                total_share: share(total),
-            })
-            .collect();
+        let mut rows: Vec<Row> = rows.into_values().collect();
         rows.sort_by(|a, b| {
-            let key = |row: &FunctionRow| (row.own.weight, row.total.weight);
-            key(b)
-                .cmp(&key(a))
-                .then_with(|| profile.function(a.function).name.cmp(&profile.function(b.function).name))
+            let key = |row: &Row| (row.own[0].weight, row.total[0].weight);
+            let name = |row: &Row| (Arc::clone(&row.label.name), Arc::clone(&row.label.object));
+            key(b).cmp(&key(a)).then_with(|| name(a).cmp(&name(b)))
         });
         Self { rows, whole }
+    }
+
+    /// A part of all that the profile has of an event, with its sampling interval.
+    #[must_use]
+    pub fn share(&self, event: EventId, part: &Sum) -> Option<Estimate> {
+        let whole = self.whole.get(usize::from(event.0))?;
+        statistics::share(part.weight, whole.weight, whole.effective_samples())
+    }
+}
+
+/// The rows that frames and tasks belong to.
+struct Labels {
+    all: IndexSet<Label>,
+    by_frame: Vec<u32>,
+    by_task: Vec<u32>,
+}
+
+impl Labels {
+    fn new(profile: &Profile, by: By) -> Self {
+        let mut all = IndexSet::new();
+        let mut number = |label| index(all.insert_full(label).0);
+        let (mut by_frame, mut by_task) = (Vec::new(), Vec::new());
+        match by {
+            By::Thread | By::Process => {
+                by_task = profile
+                    .tasks
+                    .iter()
+                    .map(|task| {
+                        let id = if by == By::Thread { task.thread } else { task.process };
+                        number(Label { name: format!("{} ({id})", task.comm).into(), object: "".into() })
+                    })
+                    .collect();
+            }
+            By::Function | By::Object | By::Line => {
+                by_frame = profile
+                    .frames
+                    .iter()
+                    .map(|frame| {
+                        let function = profile.function(frame.function);
+                        let of_object = |name: &Arc<str>| Label {
+                            name: Arc::clone(name),
+                            object: Arc::clone(&function.object),
+                        };
+                        number(match (by, frame.line) {
+                            (By::Object, _) => {
+                                Label { name: Arc::clone(&function.object), object: "".into() }
+                            }
+                            (By::Line, Some(line)) => of_object(&profile.line(line).to_string().into()),
+                            _ => of_object(&function.name),
+                        })
+                    })
+                    .collect();
+            }
+        }
+        Self { all, by_frame, by_task }
+    }
+
+    /// The rows of a sample, that of its innermost frame last.
+    fn of(&self, profile: &Profile, sample: &Sample, rows: &mut Vec<u32>) {
+        rows.clear();
+        if let Some(&row) = self.by_task.get(sample.task.0 as usize) {
+            rows.push(row);
+        } else {
+            rows.extend(profile.stack(sample.stack).iter().map(|frame| self.by_frame[frame.0 as usize]));
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::testing::profile;
+    use crate::profile::testing::{profile, with_counter};
 
-    fn row<'a>(table: &'a FunctionTable, profile: &Profile, name: &str) -> &'a FunctionRow {
-        table.rows.iter().find(|row| &*profile.function(row.function).name == name).unwrap()
+    fn row<'a>(table: &'a Table, name: &str) -> &'a Row {
+        table.rows.iter().find(|row| &*row.label.name == name).unwrap()
+    }
+
+    fn amounts(row: &Row) -> [(u64, u64); 2] {
+        [&row.own, &row.total].map(|sums| (sums[0].samples, sums[0].weight))
     }
 
     #[test]
     fn recursion_counts_once_and_the_leaf_alone_is_self() {
         let profile = profile(&[("main;f;f;g", 3, 30), ("main;f", 1, 10)]);
-        let table = FunctionTable::new(&profile);
-        let f = row(&table, &profile, "f");
-        assert_eq!((f.own, f.total), (Amount { samples: 1, weight: 10 }, Amount { samples: 4, weight: 40 }));
-        assert_eq!(row(&table, &profile, "main").own.samples, 0);
-        assert_eq!(&*profile.function(table.rows[0].function).name, "g");
-        assert_eq!(table.whole, Amount { samples: 4, weight: 40 });
-        let own = row(&table, &profile, "g").own_share.unwrap();
+        let table = Table::new(&profile, By::Function);
+        assert_eq!(amounts(row(&table, "f")), [(1, 10), (4, 40)]);
+        assert_eq!(row(&table, "main").own[0].samples, 0);
+        assert_eq!(&*table.rows[0].label.name, "g");
+        assert_eq!((table.whole[0].samples, table.whole[0].weight), (4, 40));
+        let own = table.share(EventId::MAIN, &row(&table, "g").own[0]).unwrap();
         assert!((own.value - 0.75).abs() < 1e-9 && own.low < 0.75 && own.high > 0.75);
+    }
+
+    #[test]
+    fn events_are_counted_apart() {
+        let profile = with_counter(profile(&[("main;f", 3, 30)]), "page-faults", &[("main;g", 2, 7)]);
+        let table = Table::new(&profile, By::Function);
+        assert_eq!(row(&table, "f").own[1], Sum::default());
+        assert_eq!((row(&table, "g").own[0].weight, row(&table, "g").own[1].weight), (0, 7));
+        assert_eq!((row(&table, "main").total[0].weight, row(&table, "main").total[1].weight), (30, 7));
+    }
+
+    #[test]
+    fn rows_stand_for_what_is_asked() {
+        let profile = profile(&[("main;f;read_[k]", 3, 30), ("main;f", 1, 10)]);
+        let names = |by| {
+            let table = Table::new(&profile, by);
+            table.rows.iter().map(|row| (row.label.name.to_string(), amounts(row))).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            names(By::Object),
+            [("[kernel]".into(), [(3, 30), (3, 30)]), ("app".into(), [(1, 10), (4, 40)])]
+        );
+        for by in [By::Thread, By::Process] {
+            assert_eq!(names(by), [("app (42)".into(), [(4, 40), (4, 40)])]);
+        }
+        // Without lines, functions stand for them.
+        assert_eq!(names(By::Line), names(By::Function));
     }
 }

@@ -203,7 +203,7 @@ async fn sample(
             () = target_ended(&mut targets, running) => return Ok(Stop::TargetEnded),
             placed = session.place_table() => placed?,
             _ = drain.tick() => {
-                session.drain()?;
+                session.next_slice()?;
                 progress.show(session.status());
                 if !targets.threads_live() {
                     return Ok(Stop::TargetEnded);

@@ -17,7 +17,7 @@ use crate::kernel::{
 };
 use crate::output::counted;
 use crate::processes::{History, ObjectId, Objects, Scope, descendants, everyone, mappings};
-use crate::profile::{EventInfo, Header, LostInfo, Profile, Recording};
+use crate::profile::{EventId, EventInfo, Header, LostInfo, Profile, Recording, Slices};
 use crate::symbols::{SymbolOptions, symbolize};
 use crate::types::{MonotonicTime, Tgid};
 
@@ -175,8 +175,14 @@ impl Session {
         self.unwinding.answer(requests, is_behind, &self.history, &self.objects, &mut self.sampler)
     }
 
-    /// Takes over what was sampled since the last drain.
-    pub(super) fn drain(&mut self) -> Result<(), KernelError> {
+    /// Takes over what was sampled since the last drain, and begins the next slice of time.
+    pub(super) fn next_slice(&mut self) -> Result<(), KernelError> {
+        self.drain()?;
+        self.recording.next_slice();
+        Ok(())
+    }
+
+    fn drain(&mut self) -> Result<(), KernelError> {
         self.follow_cpus()?;
         // Read before the cut, so that the history knows all that was mapped when they were made.
         let requests = self.sampler.file_requests();
@@ -325,7 +331,7 @@ impl Session {
 
     fn header(&self, elapsed: Duration, accounting: &Accounting) -> Header {
         let event = &self.event;
-        let total = self.recording.total();
+        let total = self.recording.total(EventId::MAIN);
         let lost = accounting.lost_total();
         Header {
             version: env!("CARGO_PKG_VERSION").into(),
@@ -336,6 +342,16 @@ impl Session {
                 rate: event.rate.describe(&event.spec),
                 precise: event.precise.level(),
                 fallback: event.fallback.clone(),
+                samples: total.samples,
+                weight: total.weight,
+                counted: Some(accounting.counted),
+                running: 1.0,
+                closure: accounting.undelivered().map(|missing| 1.0 - missing),
+                ..EventInfo::default()
+            },
+            slices: Slices {
+                count: self.recording.slices(),
+                seconds: elapsed.as_secs_f64() / f64::from(self.recording.slices()),
             },
             seconds: elapsed.as_secs_f64(),
             cpus: self.cpus,

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
 
-use super::{NoName, Resolution};
+use super::{NamedCode, NoName, Resolution};
 use crate::processes::PerfMaps;
 use crate::types::{Tgid, UserAddress};
 
@@ -24,7 +24,10 @@ pub(super) fn resolve(maps: &PerfMaps, tgid: Tgid, addresses: &[UserAddress]) ->
     };
     let named = names(&file, addresses);
     let resolutions = addresses.iter().map(|address| match named.get(address) {
-        Some(name) => Resolution::Named { function: name.clone(), inlined: Vec::new() },
+        Some(name) => {
+            let function = NamedCode { name: name.clone(), line: None };
+            Resolution::Named { function, inlined: Vec::new() }
+        }
         None => Resolution::Unnamed(NoName::NotCovered),
     });
     resolutions.collect()

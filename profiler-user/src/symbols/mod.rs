@@ -20,7 +20,7 @@ use std::path::PathBuf;
 pub use debuginfod::Debuginfod;
 
 use crate::processes::{ObjectId, Objects, Unreadable};
-use crate::profile::{Header, Profile, RawFrame, Recording};
+use crate::profile::{Header, Line, Profile, RawFrame, Recording};
 use crate::types::{FileOffset, KernelAddress, Tgid, UserAddress};
 
 /// What to resolve, and from where.
@@ -40,9 +40,16 @@ pub struct SymbolOptions {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Resolution {
     /// A function, and the functions inlined at this address, outermost first.
-    Named { function: String, inlined: Vec<String> },
+    Named { function: NamedCode, inlined: Vec<NamedCode> },
     /// No name, for a reason that is counted for its object.
     Unnamed(NoName),
+}
+
+/// A function, at a line of its source where that is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct NamedCode {
+    name: String,
+    line: Option<Line>,
 }
 
 /// Why there is no name.

@@ -1,16 +1,15 @@
 //! Putting names to stacks, and counting how far they reach.
 
 use std::collections::{HashMap, HashSet};
-
-use indexmap::IndexSet;
+use std::sync::Arc;
 
 use super::advice::{self, Host};
 use super::kernel::{KERNEL, KernelNames};
-use super::{NoName, Resolution};
+use super::{NamedCode, NoName, Resolution};
 use crate::processes::{ObjectId, Objects};
 use crate::profile::{
-    Frame, FrameId, FrameKind, Function, FunctionId, Header, ObjectWithoutSymbols, Profile, RawFrame,
-    RawStack, Recording, Sample, StackId, StackState, StacksInfo, TaskId,
+    EventId, Frame, FrameId, FrameKind, Function, Header, Mapping, MappingId, ObjectWithoutSymbols, Profile,
+    RawFrame, RawStack, Recording, Sample, StackId, StackState, StacksInfo, TaskId,
 };
 use crate::types::{FileOffset, Tgid, UserAddress};
 
@@ -50,23 +49,20 @@ impl<'a> Names<'a> {
 
     /// Builds the profile.
     pub(super) fn into_profile(self, recording: &Recording, header: Header, host: &Host) -> Profile {
-        let mut profile = Profile {
-            header,
-            functions: IndexSet::new(),
-            frames: IndexSet::new(),
-            stacks: IndexSet::new(),
-            tasks: recording.tasks().clone(),
-            samples: Vec::new(),
-        };
+        let mut profile = Profile { header, tasks: recording.tasks().clone(), ..Profile::default() };
         let stacks: Vec<NamedStack> =
             recording.stacks().iter().map(|stack| self.name_stack(stack, &mut profile)).collect();
         let mut quality = Quality::default();
         for (key, amount) in recording.samples() {
             let stack = &stacks[key.stack as usize];
-            quality.count(stack, amount.samples);
+            if key.event == EventId::MAIN {
+                quality.count(stack, amount.samples);
+            }
             profile.samples.push(Sample {
                 task: TaskId(key.task),
                 stack: stack.id,
+                event: key.event,
+                slice: key.slice,
                 samples: amount.samples,
                 weight: amount.weight,
             });
@@ -82,7 +78,7 @@ impl<'a> Names<'a> {
         let mut named = 0;
         // Outermost first, as the profile wants it.
         for frame in stack.frames.iter().rev() {
-            let (name, inlined) = match self.resolution(*frame) {
+            let (code, inlined) = match self.resolution(*frame) {
                 Some((_, Resolution::Named { function, inlined })) => {
                     (Some(function.clone()), inlined.as_slice())
                 }
@@ -92,24 +88,27 @@ impl<'a> Names<'a> {
                 }
                 None => (self.kernel_function(*frame), &[][..]),
             };
-            named += u64::from(name.is_some());
-            let object = self.object_name(*frame);
-            let kind = if matches!(frame, RawFrame::Kernel(_)) { FrameKind::Kernel } else { FrameKind::User };
-            if kind == FrameKind::User && outermost_user.is_none() {
-                outermost_user = Some(name.clone());
+            named += u64::from(code.is_some());
+            let is_kernel = matches!(frame, RawFrame::Kernel(_));
+            let kind = if is_kernel { FrameKind::Kernel } else { FrameKind::User };
+            if !is_kernel && outermost_user.is_none() {
+                outermost_user = Some(code.as_ref().map(|code| code.name.clone()));
             }
-            let name = name.unwrap_or_else(|| self.stand_in(*frame));
-            frames.push(add_frame(profile, name, &object, kind));
+            let code = code.unwrap_or_else(|| NamedCode { name: self.stand_in(*frame), line: None });
+            let place =
+                Place { mapping: profile.add_mapping(self.mapping(*frame)), address: address(*frame) };
+            frames.push(place.add_frame(profile, code, kind));
             for inlined in inlined {
-                frames.push(add_frame(profile, inlined.clone(), &object, FrameKind::Inlined));
+                frames.push(place.add_frame(profile, inlined.clone(), FrameKind::Inlined));
             }
         }
         if frames.is_empty() {
-            let name = "[no user stack]".to_string();
-            frames.push(add_frame(profile, name, KERNEL, FrameKind::User));
+            let code = NamedCode { name: "[no user stack]".into(), line: None };
+            let mapping = profile.add_mapping(unfiled(KERNEL));
+            frames.push(Place { mapping, address: 0 }.add_frame(profile, code, FrameKind::User));
         }
         let state = StackState::judge(stack.end, outermost_user.flatten().as_deref());
-        let id = StackId(index(profile.stacks.insert_full(frames.into()).0));
+        let id = profile.add_stack(frames);
         NamedStack { id, state, frames: stack.frames.len() as u64, named, unnamed }
     }
 
@@ -124,17 +123,24 @@ impl<'a> Names<'a> {
         }
     }
 
-    fn kernel_function(&self, frame: RawFrame) -> Option<String> {
+    fn kernel_function(&self, frame: RawFrame) -> Option<NamedCode> {
         let RawFrame::Kernel(address) = frame else { return None };
-        self.kernel.function(address).map(str::to_string)
+        self.kernel.function(address).map(|name| NamedCode { name: name.into(), line: None })
     }
 
-    fn object_name(&self, frame: RawFrame) -> String {
+    fn mapping(&self, frame: RawFrame) -> Mapping {
         match frame {
-            RawFrame::User { object, .. } => self.objects.get(object).name.to_string(),
-            RawFrame::Kernel(address) => self.kernel.object(address),
-            RawFrame::Anonymous { .. } => MADE.into(),
-            RawFrame::UnknownUser => "[unknown]".into(),
+            RawFrame::User { object, .. } => {
+                let object = self.objects.get(object);
+                Mapping {
+                    name: Arc::clone(&object.name),
+                    path: object.path.to_string_lossy().into(),
+                    build_id: object.build_id.map_or_else(String::new, |id| id.to_string()).into(),
+                }
+            }
+            RawFrame::Kernel(address) => unfiled(&self.kernel.object(address)),
+            RawFrame::Anonymous { .. } => unfiled(MADE),
+            RawFrame::UnknownUser => unfiled("[unknown]"),
         }
     }
 
@@ -214,12 +220,33 @@ impl Quality {
     }
 }
 
-fn add_frame(profile: &mut Profile, name: String, object: &str, kind: FrameKind) -> FrameId {
-    let function = profile.functions.insert_full(Function { name: name.into(), object: object.into() }).0;
-    FrameId(index(profile.frames.insert_full(Frame { function: FunctionId(index(function)), kind }).0))
+/// Where the code of a frame lies.
+#[derive(Clone, Copy)]
+struct Place {
+    mapping: MappingId,
+    address: u64,
 }
 
-/// Indices fit: 2³² distinct entries do not fit into memory.
-fn index(index: usize) -> u32 {
-    u32::try_from(index).unwrap_or(u32::MAX)
+impl Place {
+    fn add_frame(self, profile: &mut Profile, code: NamedCode, kind: FrameKind) -> FrameId {
+        let Self { mapping, address } = self;
+        let object = Arc::clone(&profile.mapping(mapping).name);
+        let function = profile.add_function(Function { name: code.name.into(), object });
+        let line = code.line.map(|line| profile.add_line(line));
+        profile.add_frame(Frame { function, kind, mapping, address, line })
+    }
+}
+
+/// A mapping without a file.
+fn unfiled(name: &str) -> Mapping {
+    Mapping { name: name.into(), path: name.into(), build_id: "".into() }
+}
+
+fn address(frame: RawFrame) -> u64 {
+    match frame {
+        RawFrame::User { offset, .. } => offset.0,
+        RawFrame::Anonymous { address, .. } => address.0,
+        RawFrame::Kernel(address) => address.0,
+        RawFrame::UnknownUser => 0,
+    }
 }

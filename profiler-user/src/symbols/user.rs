@@ -9,12 +9,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use blazesym::symbolize::source::{Elf, Source};
-use blazesym::symbolize::{Input, Sym, Symbolized, Symbolizer};
+use blazesym::symbolize::{CodeInfo, Input, Sym, Symbolized, Symbolizer};
 
 use super::elf::ElfFile;
 use super::names::Style;
-use super::{NoName, Resolution, SymbolOptions, debug_files, guard, vdso};
+use super::{NamedCode, NoName, Resolution, SymbolOptions, debug_files, guard, vdso};
 use crate::processes::{BackingFile, Object, ObjectId, Objects};
+use crate::profile::Line;
 use crate::types::FileOffset;
 
 /// Longest time that one object may take. The largest programs with full debug information take a few seconds.
@@ -174,8 +175,8 @@ impl Batch {
 
 /// A name that a source gives.
 struct Found {
-    function: String,
-    inlined: Vec<String>,
+    function: NamedCode,
+    inlined: Vec<NamedCode>,
     /// Whether the symbol says that it reaches as far as the address; one without a size is taken for the last before it.
     covers: bool,
 }
@@ -222,11 +223,19 @@ impl NameSource {
 fn found(symbol: &Sym<'_>, style: Style) -> Found {
     // Those whose declaration dwz moved to another file come without a name.
     let inlined = symbol.inlined.iter().filter(|inlined| !inlined.name.is_empty());
+    let code = |name: &str, info: Option<&CodeInfo<'_>>| NamedCode {
+        name: style.apply(name),
+        line: info.and_then(line),
+    };
     Found {
-        function: style.apply(&symbol.name),
-        inlined: inlined.map(|inlined| style.apply(&inlined.name)).collect(),
+        function: code(&symbol.name, symbol.code_info.as_deref()),
+        inlined: inlined.map(|inlined| code(&inlined.name, inlined.code_info.as_ref())).collect(),
         covers: symbol.size.is_some_and(|size| symbol.offset < size),
     }
+}
+
+fn line(info: &CodeInfo<'_>) -> Option<Line> {
+    Some(Line { file: info.to_path().to_string_lossy().into(), number: info.line? })
 }
 
 /// A small file may claim, or really have, sections that fill all memory when they are decompressed.
@@ -302,7 +311,7 @@ mod tests {
             let file = File::open("/proc/self/exe").unwrap();
             let resolved = resolve_batch(file, &[own_code()], inlines).unwrap();
             assert!(
-                matches!(&resolved[0], Resolution::Named { function, .. } if function.ends_with("user::tests::own_code")),
+                matches!(&resolved[0], Resolution::Named { function, .. } if function.name.ends_with("user::tests::own_code")),
                 "{resolved:?}"
             );
         }
