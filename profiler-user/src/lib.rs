@@ -7,6 +7,7 @@ pub mod cache_folder;
 pub mod cli;
 pub mod events;
 pub mod kernel;
+pub mod list;
 pub mod output;
 pub mod processes;
 pub mod profile;

@@ -2,14 +2,19 @@
 
 use std::process::ExitCode;
 
-use bpfprof::{cli, record, say::say};
+use bpfprof::cli::{self, Command};
+use bpfprof::{list, record, say::say};
 
 fn main() -> ExitCode {
-    let options = match cli::parse(std::env::args_os()) {
-        Ok(options) => options,
+    let command = match cli::parse(std::env::args_os()) {
+        Ok(command) => command,
         Err(usage) => return usage.print(),
     };
-    record::run(&options).unwrap_or_else(|error| {
+    let done = match &command {
+        Command::Record(options) => record::run(options),
+        Command::List(options) => list::run(options),
+    };
+    done.unwrap_or_else(|error| {
         say(format_args!("{error:#}"));
         ExitCode::FAILURE
     })

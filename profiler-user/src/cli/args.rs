@@ -1,27 +1,17 @@
-//! Raw arguments, as clap reads them. The texts here are the help.
+//! Raw arguments of a recording, as clap reads them. The texts here are the help.
 
 use std::ffi::OsString;
 use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{ArgGroup, Parser};
+use clap::ArgGroup;
 
 use super::time::parse_duration;
 use crate::events::EventSpec;
 
-/// Which functions burn the CPU, and why: a sampling profiler for Linux.
-///
-/// bpfprof samples processes by a perf event, walks and counts their stacks inside the kernel, and prints a table of functions, folded
-/// stacks or a flame graph. Every output says which event was really used, what was lost, and how far its stacks and names reach.
-#[derive(Debug, Parser)]
-#[command(
-    name = "bpfprof",
-    version,
-    override_usage = "bpfprof [OPTIONS] <--pid PID | --tid TID | --all | --cgroup PATH | -- COMMAND [ARG…]>",
-    after_help = EXAMPLES,
-    group(ArgGroup::new("target").required(true).args(["pid", "tid", "all", "cgroup", "command"])),
-)]
+#[derive(Debug, clap::Args)]
+#[command(group(ArgGroup::new("target").required(true).args(["pid", "tid", "all", "cgroup", "command"])))]
 pub(super) struct Args {
     /// Sample these processes, with all their threads and children
     #[arg(
@@ -169,12 +159,3 @@ pub(super) enum WeightArg {
     /// Samples
     Samples,
 }
-
-const EXAMPLES: &str = "\
-Examples:
-  sudo bpfprof --pid 4242 --duration 10s | inferno-flamegraph > flame.svg
-  sudo bpfprof -o flame.svg -- ./target/release/app
-  sudo bpfprof --all --duration 30s -o host.folded -o host.svg -o host.json
-
-Exit status: 0 done; 1 bpfprof could not do it; 2 wrong usage; for a command that ran, its own status (128 + signal when it was killed).
-One Ctrl-C stops sampling and writes every output; a second one aborts.";

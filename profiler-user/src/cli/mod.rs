@@ -1,6 +1,8 @@
 //! The command line: raw arguments, then options that hold together.
 
 mod args;
+mod command_line;
+mod list;
 mod options;
 mod time;
 
@@ -10,8 +12,19 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 use crate::say::say;
+use command_line::{CommandLine, SubcommandArgs};
 
+pub use list::ListOptions;
 pub use options::{Options, Output, Place, Target, UsageError, Verbosity};
+
+/// What the user wants done.
+#[derive(Clone, Debug)]
+pub enum Command {
+    /// Sample something: the command without a name.
+    Record(Box<Options>),
+    /// Show events.
+    List(ListOptions),
+}
 
 /// Why there is nothing to run: help was asked for, or the arguments are wrong.
 #[derive(Debug)]
@@ -45,9 +58,15 @@ impl Usage {
 /// # Errors
 ///
 /// When help or the version was asked for, or on wrong usage.
-pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Options, Usage> {
-    let args = args::Args::try_parse_from(args).map_err(Usage::Clap)?;
-    Options::check(args).map_err(Usage::Conflict)
+pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command, Usage> {
+    let line = CommandLine::try_parse_from(args).map_err(Usage::Clap)?;
+    match line.subcommand {
+        None => {
+            let options = Options::check(line.record).map_err(Usage::Conflict)?;
+            Ok(Command::Record(Box::new(options)))
+        }
+        Some(SubcommandArgs::List(args)) => Ok(Command::List(args.into())),
+    }
 }
 
 #[cfg(test)]
@@ -57,6 +76,13 @@ mod tests {
     use crate::types::Tgid;
 
     fn parsed(line: &str) -> Result<Options, String> {
+        match command(line)? {
+            Command::Record(options) => Ok(*options),
+            other => Err(format!("{other:?}")),
+        }
+    }
+
+    fn command(line: &str) -> Result<Command, String> {
         let args = line.split_whitespace().map(OsString::from);
         parse(std::iter::once("bpfprof".into()).chain(args)).map_err(|usage| match usage {
             Usage::Clap(error) => error.to_string(),
@@ -97,8 +123,29 @@ mod tests {
     }
 
     #[test]
-    fn the_help_is_well_formed() {
+    fn a_subcommand_needs_no_target_and_takes_no_options_of_a_recording() {
+        let listed = |line: &str| match command(line).unwrap() {
+            Command::List(options) => (options.pattern, options.json),
+            Command::Record(_) => panic!("{line} records"),
+        };
+        assert_eq!(listed("list"), (None, false));
+        assert_eq!(listed("list --json L1-*"), (Some("L1-*".into()), true));
+        for wrong in ["-a list", "list -a", "list x y", "lists"] {
+            assert!(command(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(parsed("-- list").unwrap().target, Target::Command(vec!["list".into()]));
+    }
+
+    #[test]
+    fn the_help_is_well_formed_and_shows_every_subcommand() {
         use clap::CommandFactory as _;
-        args::Args::command().debug_assert();
+        let mut line = CommandLine::command();
+        line.clone().debug_assert();
+        let help = line.render_long_help().to_string();
+        for subcommand in line.get_subcommands() {
+            let usage = format!("bpfprof {} ", subcommand.get_name());
+            assert!(help.contains(&usage), "{usage} is not in the usage:\n{help}");
+        }
+        assert!(help.starts_with("Which functions burn the CPU, and why"), "{help}");
     }
 }

@@ -46,6 +46,13 @@ impl EventSpec {
         EventKind::Software(Software::CPU_CLOCK).into()
     }
 
+    /// Every event that perf has a name for on all machines: hardware, software, cache, in this order.
+    pub fn generic() -> impl Iterator<Item = Self> {
+        let hardware = HARDWARE.iter().map(|named| EventKind::Hardware(named.event));
+        let software = SOFTWARE.iter().map(|named| EventKind::Software(named.event));
+        hardware.chain(software).chain(cache::all().map(EventKind::Cache)).map(Self::from)
+    }
+
     /// What is counted.
     pub fn kind(&self) -> &EventKind {
         &self.kind
