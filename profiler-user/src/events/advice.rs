@@ -2,9 +2,9 @@
 
 use super::cpus::CpuId;
 use super::host_facts::HostFacts;
+use super::open_error::{Failure, OpenError, Purpose};
 use super::precise::Precise;
 use super::rate::Rate;
-use super::sampling::{OpenError, OpenStep};
 use super::spec::{EventKind, EventSpec};
 use caps::Capability;
 use perf_event::events::{Breakpoint, BreakpointAccess};
@@ -19,14 +19,16 @@ pub(super) struct Advice {
 
 /// The table: errno, then what was asked, then the facts.
 pub(super) fn explain(error: &OpenError, facts: &HostFacts) -> Advice {
-    match error.errno {
+    match error.errno() {
         libc::ENODEV if is_offline(error.cpu, facts) => {
             advice(format!("CPU {} is offline", error.cpu), "bring it online, or leave it out with -C")
         }
-        libc::EPERM | libc::ENOMEM | libc::EAGAIN if error.step == OpenStep::MapRing => advice(
-            "its ring exceeds the memory that may be locked",
-            "run as root, or raise kernel.perf_event_mlock_kb or `ulimit -l`",
-        ),
+        libc::EPERM | libc::ENOMEM | libc::EAGAIN if matches!(error.failure, Failure::MapRing { .. }) => {
+            advice(
+                "its ring exceeds the memory that may be locked",
+                "run as root, or raise kernel.perf_event_mlock_kb or `ulimit -l`",
+            )
+        }
         libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV | libc::ENXIO => not_offered(error, facts),
         libc::EACCES | libc::EPERM => not_permitted(&error.event, facts),
         libc::EINVAL => invalid(error, facts),
@@ -38,7 +40,10 @@ pub(super) fn explain(error: &OpenError, facts: &HostFacts) -> Advice {
         libc::ENFILE => advice("the system has no file descriptor left", "raise fs.file-max"),
         libc::ENOSPC => no_slot(&error.event),
         libc::EPROTO => advice(
-            format!("precise level {} does not go with the BPF program's stack helper", error.precise),
+            format!(
+                "precise level {} does not go with the BPF program's stack helper",
+                error.purpose.precise()
+            ),
             "leave `p` out",
         ),
         libc::ENOMEM => {
@@ -63,27 +68,31 @@ fn is_offline(cpu: CpuId, facts: &HostFacts) -> bool {
 
 /// No PMU took the event.
 fn not_offered(error: &OpenError, facts: &HostFacts) -> Advice {
+    let instead = match error.purpose {
+        Purpose::Sample { .. } => "use -e cpu-clock",
+        Purpose::Count => "leave it out",
+    };
+    let without_pmu = || format!("{instead}, or run on bare metal or enable the virtual PMU");
+    let without_event = || format!("{instead}, or take another event");
     match error.event.kind() {
-        EventKind::Software(_) => advice("this kernel does not have it", USE_CLOCK),
-        EventKind::Breakpoint(_) => advice("this CPU or kernel has no hardware breakpoints", USE_CLOCK),
+        EventKind::Software(_) => advice("this kernel does not have it", instead),
+        EventKind::Breakpoint(_) => advice("this CPU or kernel has no hardware breakpoints", instead),
         _ if facts.has_core_pmu == Some(false) => {
             let machine = if facts.is_virtual_machine == Some(true) { "virtual machine" } else { "machine" };
-            advice(format!("this {machine} exposes no hardware PMU"), WITHOUT_PMU)
+            advice(format!("this {machine} exposes no hardware PMU"), without_pmu())
         }
-        _ if error.precise != Precise::ARBITRARY_SKID => no_such_precise_level(error),
-        _ if error.errno == libc::EOPNOTSUPP => advice("the PMU cannot sample it", ANOTHER_EVENT),
-        _ if facts.has_core_pmu == Some(true) => advice("this CPU's PMU does not have it", ANOTHER_EVENT),
-        _ => advice("no hardware PMU here offers it", WITHOUT_PMU),
+        _ if error.purpose.precise() != Precise::ARBITRARY_SKID => no_such_precise_level(error),
+        _ if error.errno() == libc::EOPNOTSUPP => {
+            advice(format!("the PMU cannot {} it", error.purpose), without_event())
+        }
+        _ if facts.has_core_pmu == Some(true) => advice("this CPU's PMU does not have it", without_event()),
+        _ => advice("no hardware PMU here offers it", without_pmu()),
     }
 }
 
-const USE_CLOCK: &str = "use -e cpu-clock";
-const WITHOUT_PMU: &str = "use -e cpu-clock, or run on bare metal or enable the virtual PMU";
-const ANOTHER_EVENT: &str = "use another event, such as cycles or cpu-clock";
-
 fn no_such_precise_level(error: &OpenError) -> Advice {
     advice(
-        format!("this CPU does not offer it at precise level {}", error.precise),
+        format!("this CPU does not offer it at precise level {}", error.purpose.precise()),
         "use fewer `p`, or none for the best level there is",
     )
 }
@@ -97,7 +106,7 @@ fn not_permitted(event: &EventSpec, facts: &HostFacts) -> Advice {
     }
     if has(Capability::CAP_PERFMON) == Some(false) && is_admin == Some(false) {
         return advice(
-            format!("sampling a whole CPU needs CAP_PERFMON (kernel.perf_event_paranoid is {paranoid})"),
+            format!("watching a whole CPU needs CAP_PERFMON (kernel.perf_event_paranoid is {paranoid})"),
             "run it with sudo, or give it CAP_PERFMON and CAP_BPF with setcap",
         );
     }
@@ -146,18 +155,21 @@ fn address(breakpoint: &Breakpoint) -> u64 {
 }
 
 fn invalid(error: &OpenError, facts: &HostFacts) -> Advice {
-    invalid_rate(error.rate, facts).or_else(|| invalid_breakpoint(&error.event)).unwrap_or_else(
-        || match error.event.kind() {
+    error
+        .purpose
+        .rate()
+        .and_then(|rate| invalid_rate(rate, facts))
+        .or_else(|| invalid_breakpoint(&error.event))
+        .unwrap_or_else(|| match error.event.kind() {
             _ if is_offline(error.cpu, facts) => {
                 advice(format!("there is no CPU {}", error.cpu), "leave it out with -C")
             }
-            _ if error.precise != Precise::ARBITRARY_SKID => no_such_precise_level(error),
+            _ if error.purpose.precise() != Precise::ARBITRARY_SKID => no_such_precise_level(error),
             EventKind::Raw(_) => {
                 advice("the CPU's PMU has no event with this code", "see the CPU vendor's manual")
             }
             _ => advice("the kernel does not take it with these modifiers", "leave the modifiers out"),
-        },
-    )
+        })
 }
 
 fn invalid_rate(rate: Rate, facts: &HostFacts) -> Option<Advice> {
@@ -237,13 +249,16 @@ mod tests {
     fn failed(event: &str, errno: i32) -> OpenError {
         let event: EventSpec = event.parse().unwrap();
         OpenError {
-            rate: event.default_rate(),
+            purpose: Purpose::Sample { rate: event.default_rate(), precise: Precise::ARBITRARY_SKID },
             event,
             cpu: CpuId(0),
-            precise: Precise::ARBITRARY_SKID,
-            step: OpenStep::Open,
-            errno,
+            failure: Failure::Open { errno },
         }
+    }
+
+    fn at_level(level: u8, error: OpenError) -> OpenError {
+        let precise = Precise::new(level).unwrap();
+        OpenError { purpose: Purpose::Sample { rate: Rate::DEFAULT_FREQUENCY, precise }, ..error }
     }
 
     fn text(error: &OpenError, facts: &HostFacts) -> String {
@@ -264,7 +279,7 @@ mod tests {
         for word in words {
             assert!(text.contains(word), "`{word}` is not in: {text}");
         }
-        assert!(text.starts_with(&format!("cannot sample `{}`: ", error.event)), "{text}");
+        assert!(text.starts_with(&format!("cannot {} `{}`: ", error.purpose, error.event)), "{text}");
         assert!(text.len() < 220, "too long: {text}");
     }
 
@@ -307,6 +322,24 @@ mod tests {
             &["this kernel does not have it"],
         );
         check(&failed("mem:16:x", libc::EOPNOTSUPP), &pmu(Some(true), true), &["no hardware breakpoints"]);
+    }
+
+    #[test]
+    fn a_counter_is_not_replaced_by_a_clock() {
+        let counter = |event: &str, errno| OpenError { purpose: Purpose::Count, ..failed(event, errno) };
+        let without_pmu = HostFacts { has_core_pmu: Some(false), ..HostFacts::default() };
+        check(
+            &counter("cycles", libc::ENOENT),
+            &without_pmu,
+            &["exposes no hardware PMU; leave it out, or run on bare metal"],
+        );
+        check(&counter("cgroup-switches", libc::ENOENT), &without_pmu, &["does not have it; leave it out"]);
+        let with_pmu = HostFacts { has_core_pmu: Some(true), ..HostFacts::default() };
+        check(
+            &counter("bus-cycles", libc::EOPNOTSUPP),
+            &with_pmu,
+            &["the PMU cannot count it; leave it out"],
+        );
     }
 
     #[test]
@@ -358,13 +391,22 @@ mod tests {
     #[test]
     fn rates_that_the_kernel_refuses() {
         let facts = HostFacts { max_sample_rate: Some(63_000), ..HostFacts::default() };
-        let mut error = failed("cycles", libc::EINVAL);
-        error.rate = Rate::Frequency(NonZeroU32::new(99_999).unwrap());
-        check(&error, &facts, &["99999 Hz is above kernel.perf_event_max_sample_rate, 63000 Hz", "-F 63000"]);
-        error.rate = Rate::Period(NonZeroU64::MAX);
-        check(&error, &facts, &["the period 18446744073709551615 is above 9223372036854775807"]);
-        error.rate = Rate::Frequency(NonZeroU32::new(63_000).unwrap());
-        check(&error, &facts, &["with these modifiers"]);
+        let at = |rate| {
+            let purpose = Purpose::Sample { rate, precise: Precise::ARBITRARY_SKID };
+            OpenError { purpose, ..failed("cycles", libc::EINVAL) }
+        };
+        let hertz = |hertz| Rate::Frequency(NonZeroU32::new(hertz).unwrap());
+        check(
+            &at(hertz(99_999)),
+            &facts,
+            &["99999 Hz is above kernel.perf_event_max_sample_rate, 63000 Hz", "-F 63000"],
+        );
+        check(
+            &at(Rate::Period(NonZeroU64::MAX)),
+            &facts,
+            &["the period 18446744073709551615 is above 9223372036854775807"],
+        );
+        check(&at(hertz(63_000)), &facts, &["with these modifiers"]);
     }
 
     #[test]
@@ -390,13 +432,13 @@ mod tests {
     fn precise_levels() {
         let facts = HostFacts { has_core_pmu: Some(true), ..HostFacts::default() };
         for errno in [libc::EINVAL, libc::EOPNOTSUPP, libc::ENOENT] {
-            let mut error = failed("cycles:ppp", errno);
-            error.precise = Precise::new(3).unwrap();
-            check(&error, &facts, &["does not offer it at precise level 3", "fewer `p`"]);
+            check(
+                &at_level(3, failed("cycles:ppp", errno)),
+                &facts,
+                &["does not offer it at precise level 3", "fewer `p`"],
+            );
         }
-        let mut error = failed("cycles:pp", libc::EPROTO);
-        error.precise = Precise::new(2).unwrap();
-        check(&error, &facts, &["precise level 2", "leave `p` out"]);
+        check(&at_level(2, failed("cycles:pp", libc::EPROTO)), &facts, &["precise level 2", "leave `p` out"]);
     }
 
     #[test]
@@ -422,7 +464,7 @@ mod tests {
         check(&failed("cycles", libc::ENOSPC), &facts, &["no counter left"]);
         check(&failed("cycles", libc::ENOMEM), &facts, &["out of memory"]);
         for errno in [libc::EPERM, libc::ENOMEM, libc::EAGAIN] {
-            let error = OpenError { step: OpenStep::MapRing, ..failed("cycles", errno) };
+            let error = OpenError { failure: Failure::MapRing { errno }, ..failed("cycles", errno) };
             check(&error, &facts, &["memory that may be locked", "perf_event_mlock_kb"]);
         }
     }

@@ -1,18 +1,22 @@
 //! Perf events: from the name a user writes to an event opened on one CPU, or to the reason why it cannot be.
 //!
 //! - [`EventSpec`] is one event in perf's spelling; [`Rate`] and [`Precise`] say how it is sampled.
-//! - [`find_precise`] finds the precise level once; [`SamplingEvent`] is the event opened on one CPU.
+//! - [`find_precise`] finds the precise level once; [`SamplingEvent`] and [`CountingEvent`] are the event opened on one CPU.
 //! - [`Refusal`] turns a failed open and the [`HostFacts`] into a cause and a remedy.
 //! - [`cpus`] reads CPU lists, the kernel's and the user's.
 
 pub mod cpus;
 
 mod advice;
+mod attribute;
 mod breakpoint;
 mod cache;
+mod counted;
+mod counting;
 mod host_facts;
 mod modifiers;
 mod names;
+mod open_error;
 mod parse_error;
 mod precise;
 mod probe;
@@ -22,13 +26,16 @@ mod sampling;
 mod spec;
 mod suggest;
 
+pub use counted::Counted;
+pub use counting::CountingEvent;
 pub use cpus::CpuId;
 pub use host_facts::HostFacts;
 pub use modifiers::Modifiers;
+pub use open_error::{Failure, OpenError, Purpose};
 pub use parse_error::ParseEventError;
 pub use precise::Precise;
 pub use probe::find_precise;
 pub use rate::Rate;
 pub use refusal::Refusal;
-pub use sampling::{Counted, Notices, OpenError, OpenStep, SamplingEvent};
+pub use sampling::{Notices, SamplingEvent};
 pub use spec::{EventKind, EventSpec};

@@ -2,10 +2,11 @@
 
 use super::cpus::CpuId;
 use super::host_facts::HostFacts;
+use super::open_error::OpenError;
 use super::precise::Precise;
 use super::rate::Rate;
 use super::refusal::Refusal;
-use super::sampling::{OpenError, SamplingEvent};
+use super::sampling::SamplingEvent;
 use super::spec::EventSpec;
 
 /// The precise level to open the event with on every CPU, found by opening it on one.
@@ -19,7 +20,7 @@ pub fn find_precise(spec: &EventSpec, rate: Rate, cpu: CpuId) -> Result<Precise,
     if let Some(refusal) = Refusal::of_rate(spec, rate) {
         return Err(refusal);
     }
-    let levels = levels(spec)?;
+    let levels = levels(spec, rate)?;
     let facts = HostFacts::read();
     first_to_open(&levels, |precise| SamplingEvent::open(spec, rate, cpu, precise).map(drop))
         .map_err(|error| Refusal::new(&error, &facts))
@@ -30,9 +31,9 @@ pub fn find_precise(spec: &EventSpec, rate: Rate, cpu: CpuId) -> Result<Precise,
 const PMU_HAS_PRECISE_LEVELS: bool = cfg!(target_arch = "x86_64");
 
 /// The levels to try, the best one first; never empty.
-fn levels(spec: &EventSpec) -> Result<Vec<Precise>, Refusal> {
+fn levels(spec: &EventSpec, rate: Rate) -> Result<Vec<Precise>, Refusal> {
     match spec.modifiers().precise() {
-        Some(_) if !PMU_HAS_PRECISE_LEVELS => Err(Refusal::of_precise(spec)),
+        Some(level) if !PMU_HAS_PRECISE_LEVELS => Err(Refusal::of_precise(spec, rate, level)),
         Some(level) => Ok(vec![level]),
         None if spec.is_counted_by_pmu() && PMU_HAS_PRECISE_LEVELS => Ok(Precise::LADDER.to_vec()),
         None => Ok(vec![Precise::ARBITRARY_SKID]),
@@ -53,7 +54,7 @@ fn first_to_open(
 
 #[cfg(test)]
 mod tests {
-    use super::super::sampling::OpenStep;
+    use super::super::open_error::{Failure, Purpose};
     use super::*;
     use std::num::{NonZeroU32, NonZeroU64};
 
@@ -63,8 +64,8 @@ mod tests {
 
     fn refused(precise: Precise) -> OpenError {
         let event = EventSpec::cycles();
-        let rate = event.default_rate();
-        OpenError { event, rate, cpu: CpuId(0), precise, step: OpenStep::Open, errno: libc::EOPNOTSUPP }
+        let purpose = Purpose::Sample { rate: event.default_rate(), precise };
+        OpenError { event, cpu: CpuId(0), purpose, failure: Failure::Open { errno: libc::EOPNOTSUPP } }
     }
 
     #[test]
@@ -81,7 +82,7 @@ mod tests {
 
     #[test]
     fn only_events_of_the_pmu_climb_the_ladder() {
-        let levels = |event: &str| levels(&event.parse().unwrap());
+        let levels = |event: &str| levels(&event.parse().unwrap(), Rate::DEFAULT_FREQUENCY);
         for event in ["cpu-clock", "page-faults:u", "mem:16:x"] {
             assert_eq!(levels(event), Ok(vec![level(0)]));
         }

@@ -1,16 +1,18 @@
-//! Why an event cannot be sampled here, and what can be done.
+//! Why an event cannot be sampled or counted here, and what can be done.
 
 use super::advice::{Advice, explain};
 use super::host_facts::HostFacts;
+use super::open_error::{OpenError, Purpose};
+use super::precise::Precise;
 use super::rate::Rate;
-use super::sampling::OpenError;
 use super::spec::EventSpec;
 
-/// Why an event cannot be sampled here: one sentence of cause and remedy.
+/// Why an event cannot be sampled or counted here: one sentence of cause and remedy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("cannot sample `{event}`: {cause}; {remedy}")]
+#[error("cannot {purpose} `{event}`: {cause}; {remedy}")]
 pub struct Refusal {
     event: EventSpec,
+    purpose: Purpose,
     errno: i32,
     cause: String,
     remedy: String,
@@ -20,7 +22,7 @@ impl Refusal {
     /// Explains the kernel's answer by what was asked and by the facts of the host.
     pub fn new(error: &OpenError, facts: &HostFacts) -> Self {
         let Advice { cause, remedy } = explain(error, facts);
-        Self { event: error.event.clone(), errno: error.errno, cause, remedy }
+        Self { event: error.event.clone(), purpose: error.purpose, errno: error.errno(), cause, remedy }
     }
 
     /// The rate is one that the kernel accepts but does not keep, so that weights would be wrong.
@@ -32,14 +34,27 @@ impl Refusal {
         (event.is_clock() && too_fast).then(|| {
             let cause =
                 format!("the kernel samples a clock every {SHORTEST_CLOCK_PERIOD_NS} ns at the fastest");
-            Self::without_asking(event, libc::EINVAL, cause, "use a longer period, or a lower frequency")
+            let purpose = Purpose::Sample { rate, precise: Precise::ARBITRARY_SKID };
+            Self::without_asking(
+                event,
+                purpose,
+                libc::EINVAL,
+                cause,
+                "use a longer period, or a lower frequency",
+            )
         })
     }
 
     /// The CPU's PMU takes a precise level and ignores it.
-    pub(super) fn of_precise(event: &EventSpec) -> Self {
+    pub(super) fn of_precise(event: &EventSpec, rate: Rate, precise: Precise) -> Self {
         let cause = "this CPU's PMU has no precise levels".to_owned();
-        Self::without_asking(event, libc::EOPNOTSUPP, cause, "leave `p` out")
+        Self::without_asking(
+            event,
+            Purpose::Sample { rate, precise },
+            libc::EOPNOTSUPP,
+            cause,
+            "leave `p` out",
+        )
     }
 
     /// The event.
@@ -62,8 +77,8 @@ impl Refusal {
         &self.remedy
     }
 
-    fn without_asking(event: &EventSpec, errno: i32, cause: String, remedy: &str) -> Self {
-        Self { event: event.clone(), errno, cause, remedy: remedy.to_owned() }
+    fn without_asking(event: &EventSpec, purpose: Purpose, errno: i32, cause: String, remedy: &str) -> Self {
+        Self { event: event.clone(), purpose, errno, cause, remedy: remedy.to_owned() }
     }
 }
 
@@ -75,7 +90,7 @@ const SHORTEST_CLOCK_PERIOD_NS: u64 = 10_000;
 
 #[cfg(test)]
 mod tests {
-    use super::super::{CpuId, OpenStep, Precise};
+    use super::super::{CpuId, Failure};
     use super::*;
     use std::num::{NonZeroU32, NonZeroU64};
 
@@ -97,12 +112,10 @@ mod tests {
     fn the_kernels_answer_is_kept_beside_the_words() {
         let event = EventSpec::cycles();
         let error = OpenError {
-            rate: event.default_rate(),
             event: event.clone(),
             cpu: CpuId(0),
-            precise: Precise::ARBITRARY_SKID,
-            step: OpenStep::Open,
-            errno: libc::ENOENT,
+            purpose: Purpose::Sample { rate: event.default_rate(), precise: Precise::ARBITRARY_SKID },
+            failure: Failure::Open { errno: libc::ENOENT },
         };
         let refusal = Refusal::new(&error, &HostFacts { has_core_pmu: Some(false), ..HostFacts::default() });
         assert_eq!((refusal.event(), refusal.errno()), (&event, libc::ENOENT));
@@ -116,7 +129,8 @@ mod tests {
 
     #[test]
     fn ignored_precise_levels() {
-        let refusal = Refusal::of_precise(&"cycles:p".parse().unwrap());
+        let event: EventSpec = "cycles:p".parse().unwrap();
+        let refusal = Refusal::of_precise(&event, event.default_rate(), Precise::new(1).unwrap());
         assert_eq!(
             refusal.to_string(),
             "cannot sample `cycles:p`: this CPU's PMU has no precise levels; leave `p` out"

@@ -1,12 +1,14 @@
-//! One event opened on one CPU.
+//! One event opened on one CPU for sampling.
 
+use super::attribute;
+use super::counted::Counted;
 use super::cpus::CpuId;
+use super::open_error::{Failure, OpenError, Purpose};
 use super::precise::Precise;
 use super::rate::Rate;
-use super::spec::{EventKind, EventSpec};
+use super::spec::EventSpec;
 use perf_event::data::Record;
-use perf_event::events::Raw;
-use perf_event::{Builder, Clock, Counter, ReadFormat, SampleFlag, Sampler};
+use perf_event::{Builder, SampleFlag, Sampler};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::{fmt, io};
 
@@ -17,17 +19,6 @@ use std::{fmt, io};
 pub struct SamplingEvent {
     sampler: Sampler,
     cpu: CpuId,
-}
-
-/// What an event has counted so far, samples or not.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counted {
-    /// The count, in units of the event, while it ran.
-    pub value: u64,
-    /// How long the event was enabled, in nanoseconds.
-    pub enabled_ns: u64,
-    /// How long it really ran: less than `enabled_ns` when the kernel shares counters among too many events.
-    pub running_ns: u64,
 }
 
 /// What the kernel noted in an event's ring since the last look.
@@ -41,35 +32,6 @@ pub struct Notices {
     pub lost_samples: u64,
 }
 
-/// Why an event could not be opened on a CPU: what was asked, and the kernel's answer.
-///
-/// [`Refusal`](super::Refusal) makes a cause and a remedy of it.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("cannot {step} `{event}` on CPU {cpu}: {}", io::Error::from_raw_os_error(*errno))]
-pub struct OpenError {
-    /// The event.
-    pub event: EventSpec,
-    /// The rate that was asked for.
-    pub rate: Rate,
-    /// The CPU.
-    pub cpu: CpuId,
-    /// The precise level that was asked for.
-    pub precise: Precise,
-    /// What failed.
-    pub step: OpenStep,
-    /// The kernel's errno as it is; `ENODEV` when the CPU is offline.
-    pub errno: i32,
-}
-
-/// A step of opening an event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OpenStep {
-    /// perf_event_open(2).
-    Open,
-    /// mmap(2) of the ring for notices.
-    MapRing,
-}
-
 impl SamplingEvent {
     /// Opens the event on one CPU for all processes, disabled, at exactly this precise level.
     ///
@@ -79,11 +41,13 @@ impl SamplingEvent {
     /// # Errors
     /// The kernel refuses the event or its ring.
     pub fn open(spec: &EventSpec, rate: Rate, cpu: CpuId, precise: Precise) -> Result<Self, OpenError> {
-        let error = |step, errno| OpenError { event: spec.clone(), rate, cpu, precise, step, errno };
+        let purpose = Purpose::Sample { rate, precise };
+        let error = |failure| OpenError { event: spec.clone(), cpu, purpose, failure };
         let mut builder = builder(spec, rate, cpu, precise);
-        let counter = build(&mut builder, spec).map_err(|errno| error(OpenStep::Open, errno))?;
-        let sampler =
-            counter.sampled(SMALLEST_RING).map_err(|failure| error(OpenStep::MapRing, errno(&failure)))?;
+        let counter = attribute::open(&mut builder, spec).map_err(error)?;
+        let sampler = counter
+            .sampled(SMALLEST_RING)
+            .map_err(|refused| error(Failure::MapRing { errno: attribute::errno(&refused) }))?;
         Ok(Self { sampler, cpu })
     }
 
@@ -108,12 +72,7 @@ impl SamplingEvent {
     /// # Errors
     /// As the kernel gives them.
     pub fn read(&mut self) -> io::Result<Counted> {
-        let counted = self.sampler.read_count_and_time()?;
-        Ok(Counted {
-            value: counted.count,
-            enabled_ns: counted.time_enabled,
-            running_ns: counted.time_running,
-        })
+        self.sampler.read_count_and_time().map(Counted::from)
     }
 
     /// Takes the notices out of the ring. They are lost when the ring is full, so look a few times a second.
@@ -153,18 +112,6 @@ impl fmt::Debug for SamplingEvent {
     }
 }
 
-impl Counted {
-    /// The count for all the time the event was enabled, extrapolated when it ran for a part of it; 0 if it
-    /// never ran.
-    pub fn scaled(self) -> u64 {
-        let value = u128::from(self.value) * u128::from(self.enabled_ns);
-        match value.checked_div(u128::from(self.running_ns)) {
-            Some(scaled) => u64::try_from(scaled).unwrap_or(u64::MAX),
-            None => 0,
-        }
-    }
-}
-
 impl Notices {
     fn add(&mut self, record: &Record<'_>) {
         match record {
@@ -184,15 +131,6 @@ impl std::ops::AddAssign for Notices {
     }
 }
 
-impl fmt::Display for OpenStep {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Open => "open",
-            Self::MapRing => "map the ring of",
-        })
-    }
-}
-
 /// Rounded up to one page of data behind the control page.
 const SMALLEST_RING: usize = 1;
 
@@ -202,26 +140,7 @@ const MOST_RECORDS: usize = 8192;
 
 /// No `PERF_SAMPLE_PERIOD`: with it the kernel samples *every* software event and ignores a fixed period.
 fn builder(spec: &EventSpec, rate: Rate, cpu: CpuId, precise: Precise) -> Builder<'static> {
-    let modifiers = spec.modifiers();
-    let mut builder = match spec.kind() {
-        EventKind::Hardware(event) => Builder::new(*event),
-        EventKind::Cache(event) => Builder::new(event.clone()),
-        EventKind::Raw(config) => Builder::new(Raw::new(*config)),
-        EventKind::Software(event) => Builder::new(*event),
-        EventKind::Breakpoint(breakpoint) => Builder::new(*breakpoint),
-    };
-    builder
-        .any_pid()
-        .one_cpu(cpu.0 as usize)
-        .enabled(false)
-        .inherit(false)
-        .exclude_user(modifiers.exclude_user())
-        .exclude_kernel(modifiers.exclude_kernel())
-        .exclude_hv(modifiers.exclude_hypervisor())
-        .exclude_guest(modifiers.exclude_guest())
-        .exclude_host(modifiers.exclude_host())
-        .read_format(ReadFormat::TOTAL_TIME_ENABLED | ReadFormat::TOTAL_TIME_RUNNING)
-        .clockid(Clock::MONOTONIC);
+    let mut builder = attribute::builder(spec, cpu);
     match rate {
         Rate::Frequency(hertz) => builder.sample_frequency(u64::from(hertz.get())),
         Rate::Period(period) => builder.sample_period(period.get()),
@@ -232,23 +151,6 @@ fn builder(spec: &EventSpec, rate: Rate, cpu: CpuId, precise: Precise) -> Builde
         builder.sample(SampleFlag::CALLCHAIN);
     }
     builder
-}
-
-/// Opens the event; where the kernel cannot tell guests apart and no modifier asks it to, with guests.
-fn build(builder: &mut Builder<'_>, spec: &EventSpec) -> Result<Counter, i32> {
-    let refused = match builder.build() {
-        Ok(counter) => return Ok(counter),
-        Err(error) => errno(&error),
-    };
-    if refused != libc::EINVAL || spec.modifiers().names_guest_or_host() {
-        return Err(refused);
-    }
-    builder.exclude_guest(false).build().map_err(|_| refused)
-}
-
-/// perf-event2 turns `E2BIG`, and only that, into an error without errno.
-fn errno(error: &io::Error) -> i32 {
-    error.raw_os_error().unwrap_or(libc::E2BIG)
 }
 
 #[cfg(test)]
@@ -332,18 +234,13 @@ mod tests {
         let absent = CpuId(cpus::possible().unwrap().last().unwrap().0 + 1);
         let error =
             SamplingEvent::open(&spec, spec.default_rate(), absent, Precise::ARBITRARY_SKID).unwrap_err();
-        assert_eq!((error.errno, error.step), (libc::EINVAL, OpenStep::Open));
-        assert!(error.to_string().contains(&format!("cannot open `cpu-clock` on CPU {absent}")), "{error}");
-    }
-
-    #[test]
-    fn scaled_counts_never_divide_by_zero() {
-        let counted = |value, enabled_ns, running_ns| Counted { value, enabled_ns, running_ns }.scaled();
-        assert_eq!(counted(10, 100, 100), 10);
-        assert_eq!(counted(10, 100, 50), 20);
-        assert_eq!(counted(0, 100, 0), 0);
-        assert_eq!(counted(10, 100, 0), 0);
-        assert_eq!(counted(u64::MAX, u64::MAX, 1), u64::MAX);
+        assert_eq!(error.failure, Failure::Open { errno: libc::EINVAL });
+        assert!(
+            error
+                .to_string()
+                .contains(&format!("cannot sample `cpu-clock` on CPU {absent}: perf_event_open")),
+            "{error}"
+        );
     }
 
     #[test]

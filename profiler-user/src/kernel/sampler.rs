@@ -367,7 +367,7 @@ impl Sampler {
         let mut event = match SamplingEvent::open(spec, *rate, cpu, *precise) {
             Ok(event) => event,
             // The CPU went offline since it was listed.
-            Err(error) if error.errno == libc::ENODEV && !cpus::online()?.contains(&cpu) => return Ok(()),
+            Err(error) if error.errno() == libc::ENODEV && !cpus::online()?.contains(&cpu) => return Ok(()),
             Err(error) => return Err(Refusal::new(&error, &self.options.host).into()),
         };
         let program = self.programs.sample_program()?;
