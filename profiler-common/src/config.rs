@@ -44,8 +44,8 @@ pub struct Config {
     pub namespaced: u32,
     /// Whether the programs that follow tasks say what they do.
     pub log: u32,
-    /// Always 0: fills the last word.
-    pub padding: u32,
+    /// Counters that are read at each sample of the main event, at most [`MAX_COUNTERS`](crate::limits::MAX_COUNTERS).
+    pub counters: u32,
 }
 
 const _: () = assert!(size_of::<Config>() == 4 * 8 + 40 * 4);

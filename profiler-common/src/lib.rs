@@ -5,6 +5,7 @@
 #![no_std]
 
 pub mod config;
+pub mod counters;
 pub mod frame;
 pub mod hash;
 pub mod limits;

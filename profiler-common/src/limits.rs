@@ -32,3 +32,9 @@ pub const GENERATIONS: u32 = 2;
 
 /// Length of a task's command name with its closing NUL (`TASK_COMM_LEN` in `include/linux/sched.h`).
 pub const COMM_LEN: usize = 16;
+
+/// Most events that are sampled at the same time.
+pub const MAX_EVENTS: u32 = 16;
+
+/// Most counters that are read at each sample.
+pub const MAX_COUNTERS: u32 = 8;

@@ -1,5 +1,7 @@
 //! What becomes of every delivery of a sampling event: counted exactly once, by number and by weight.
 
+use crate::limits::MAX_EVENTS;
+
 /// The fate of one delivery of a sampling event on one CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u32)]
@@ -39,16 +41,20 @@ impl Fate {
     }
 }
 
-/// Words of the tally array for one CPU: samples and weight of each fate, padded to whole cache lines.
-pub const WORDS_PER_CPU: u32 = 16;
+/// Words of the tally array for one event on one CPU: samples and weight of each fate, padded to whole cache lines.
+const WORDS_PER_EVENT: u32 = 16;
 
-const _: () = assert!(Fate::ALL.len() * 2 < WORDS_PER_CPU as usize);
+/// Words of the tally array for one CPU.
+pub const WORDS_PER_CPU: u32 = WORDS_PER_EVENT * MAX_EVENTS;
 
-/// Index in the tally array of the number of samples with this fate; the weight follows it.
+const _: () = assert!(Fate::ALL.len() * 2 < WORDS_PER_EVENT as usize);
+
+/// Index in the tally array of the number of samples of an event with this fate; the weight follows it. The event is below
+/// [`MAX_EVENTS`].
 #[inline(always)]
 #[must_use]
-pub const fn index(cpu: u32, fate: Fate) -> u32 {
-    cpu * WORDS_PER_CPU + fate as u32 * 2
+pub const fn index(cpu: u32, event: u32, fate: Fate) -> u32 {
+    cpu * WORDS_PER_CPU + event * WORDS_PER_EVENT + fate as u32 * 2
 }
 
 /// Index in the tally array of the processes or threads that could not be followed, because the map was full.

@@ -12,6 +12,7 @@
 mod arch;
 mod arithmetic;
 mod config;
+mod counters;
 mod filter;
 mod ids;
 mod kernel_memory;
@@ -38,6 +39,12 @@ fn sample_x86_64(ctx: PerfEventContext) -> u32 {
 #[perf_event]
 fn sample_aarch64(ctx: PerfEventContext) -> u32 {
     sample::sample::<arch::aarch64::Aarch64>(&ctx)
+}
+
+/// Reads the counters when a CPU switches from one task to another; attached only when there are any.
+#[raw_tracepoint(tracepoint = "sched_switch")]
+fn task_switch(_: RawTracePointContext) -> i32 {
+    counters::switch()
 }
 
 /// Learns the pid namespace of userspace, which runs it once and attaches it nowhere.

@@ -4,9 +4,10 @@ use aya_ebpf::{
     bindings::{BPF_F_INNER_MAP, BPF_F_MMAPABLE},
     btf_maps,
     macros::{btf_map, map},
-    maps::{Array, HashMap, PerCpuArray, RingBuf},
+    maps::{Array, HashMap, PerCpuArray, PerfEventArray, RingBuf},
 };
 use profiler_common::{
+    counters::Readings,
     limits::{
         CHUNK_ROWS, MAX_CHUNKS, MAX_FILES, MAX_FOLLOWED, MAX_KERNEL_FRAMES, MAX_PROCESSES, MAX_ROW_PAGES,
     },
@@ -36,6 +37,27 @@ pub(crate) static TALLY: Array<u64> = Array::with_max_entries(1, BPF_F_MMAPABLE)
 /// What userspace and programs tell each other while sampling: see `tally::state`.
 #[map]
 pub(crate) static STATE: Array<u64> = Array::with_max_entries(state::WORDS, BPF_F_MMAPABLE);
+
+/// The events of counters that are read at samples, by CPU: a map for each counter, since aya makes none larger than the number of CPUs.
+macro_rules! counter_maps {
+    ($($name:ident)*) => {$(
+        #[map]
+        pub(crate) static $name: PerfEventArray<u64> = PerfEventArray::new(0);
+    )*};
+}
+counter_maps!(COUNTER_0 COUNTER_1 COUNTER_2 COUNTER_3 COUNTER_4 COUNTER_5 COUNTER_6 COUNTER_7);
+
+/// Their last readings, by CPU.
+#[map]
+pub(crate) static READINGS: Array<Readings> = Array::with_max_entries(1, 0);
+
+/// What they counted in the samples of each slot: see `counters::increase_index`.
+#[map]
+pub(crate) static INCREASES: Array<u64> = Array::with_max_entries(1, BPF_F_MMAPABLE);
+
+/// What they counted outside of samples: see `counters::residual_index`.
+#[map]
+pub(crate) static RESIDUALS: Array<u64> = Array::with_max_entries(1, BPF_F_MMAPABLE);
 
 /// The followed tasks, by thread group id or thread id.
 #[map]

@@ -11,7 +11,8 @@ use aya_ebpf::{
     programs::PerfEventContext,
 };
 use profiler_common::{
-    limits::MAX_PROBES,
+    counters::Whose,
+    limits::{MAX_EVENTS, MAX_PROBES},
     sample::{SampleSlot, TableLayout},
     tally::{Fate, state},
 };
@@ -19,6 +20,7 @@ use profiler_common::{
 use crate::{
     arch::Arch,
     config::config,
+    counters::{self, Increases},
     filter,
     ids::{self, Ids},
     kernel_memory,
@@ -46,13 +48,15 @@ pub(crate) struct Task {
 pub(crate) fn sample<A: Arch>(ctx: &PerfEventContext) -> u32 {
     // SAFETY: the helper takes nothing.
     let cpu = unsafe { bpf_get_smp_processor_id() };
+    // SAFETY: the context is the program's own.
+    let event = unsafe { bpf_get_attach_cookie(ctx.as_ptr()) } as u32 & (MAX_EVENTS - 1);
     let weight = A::sample_period(ctx.as_ptr() as *const u8);
-    tally::count(cpu, take::<A>(ctx, cpu, weight), weight);
+    tally::count(cpu, event, take::<A>(ctx, cpu, event, weight), weight);
     0
 }
 
 #[inline(always)]
-fn take<A: Arch>(ctx: &PerfEventContext, cpu: u32, weight: u64) -> Fate {
+fn take<A: Arch>(ctx: &PerfEventContext, cpu: u32, event: u32, weight: u64) -> Fate {
     if config!(idle) == 0 && is_idle() {
         return Fate::Idle;
     }
@@ -61,6 +65,25 @@ fn take<A: Arch>(ctx: &PerfEventContext, cpu: u32, weight: u64) -> Fate {
         return Fate::NotTarget;
     }
     task.exec_id = kernel_memory::read_u64(task.pointer as u64, config!(offsets.self_exec_id)) as u32;
+    // Before anything that counts itself.
+    let increases = counters::read(cpu);
+    let fate = keep::<A>(ctx, &task, cpu, &Measured { event, weight, increases });
+    if !matches!(fate, Fate::Kept) {
+        counters::book_residual(cpu, Whose::Targets, &increases);
+    }
+    fate
+}
+
+/// What a sample stands for.
+struct Measured {
+    event: u32,
+    weight: u64,
+    increases: Increases,
+}
+
+/// Puts a sample of a target into the table, with its stacks.
+#[inline(always)]
+fn keep<A: Arch>(ctx: &PerfEventContext, task: &Task, cpu: u32, measured: &Measured) -> Fate {
     let user_mode = A::user_mode(ctx.as_ptr() as *const u8);
     if user_mode && config!(kernel_mode_only) != 0 {
         return Fate::UserModeLeftOut;
@@ -72,14 +95,14 @@ fn take<A: Arch>(ctx: &PerfEventContext, cpu: u32, weight: u64) -> Fate {
     // SAFETY: a map value is readable.
     let generation = unsafe { core::ptr::read_volatile(generation) } as u32 & 1;
     let table = TableLayout::table(cpu, generation);
-    match stacks::collect::<A>(ctx, &task, user_mode, table) {
-        Ok(stacks) => store(ctx, &task, user_mode, table, &stacks, weight),
+    match stacks::collect::<A>(ctx, task, user_mode, table) {
+        Ok(stacks) => store(task, user_mode, table, &stacks, measured),
         Err(fate) => fate,
     }
 }
 
 #[inline(always)]
-fn current_task() -> Task {
+pub(crate) fn current_task() -> Task {
     let Ids { tgid, tid } = ids::current();
     // SAFETY: the helper takes nothing.
     let pointer = unsafe { bpf_get_current_task_btf() }.cast();
@@ -91,26 +114,19 @@ fn current_task() -> Task {
 
 /// Whether the current task is the one that runs where no other wants to.
 #[inline(always)]
-fn is_idle() -> bool {
+pub(crate) fn is_idle() -> bool {
     // SAFETY: the helper takes nothing.
     let id = unsafe { bpf_get_current_pid_tgid() };
     id as u32 == 0
 }
 
 #[inline(always)]
-fn store(
-    ctx: &PerfEventContext,
-    task: &Task,
-    user_mode: bool,
-    table: u32,
-    stacks: &Stacks,
-    weight: u64,
-) -> Fate {
-    // SAFETY: the context is the program's own.
-    let event = unsafe { bpf_get_attach_cookie(ctx.as_ptr()) };
-    let exec_id = kernel_memory::read_u64(task.pointer as u64, config!(offsets.self_exec_id)) as u32;
-    let mark =
-        u64::from(exec_id) | (event & 0xffff) << 32 | (stacks.end as u64) << 48 | u64::from(user_mode) << 56;
+fn store(task: &Task, user_mode: bool, table: u32, stacks: &Stacks, measured: &Measured) -> Fate {
+    let Measured { event, weight, ref increases } = *measured;
+    let mark = u64::from(task.exec_id)
+        | u64::from(event) << 32
+        | (stacks.end as u64) << 48
+        | u64::from(user_mode) << 56;
     let hash = stacks
         .hash
         .add(u64::from(task.tgid) << 32 | u64::from(task.tid))
@@ -131,6 +147,7 @@ fn store(
         if slot.hash == hash {
             slot.samples += 1;
             slot.weight += weight;
+            counters::add(first + at, increases, false);
             return Fate::Kept;
         }
         if slot.hash == 0 {
@@ -150,6 +167,7 @@ fn store(
             slot.user_frames = stacks.user_frames as u16;
             slot.kernel_frames = stacks.kernel_frames as u16;
             slot.hash = hash;
+            counters::add(first + at, increases, true);
             stacks::keep(table, stacks);
             return Fate::Kept;
         }

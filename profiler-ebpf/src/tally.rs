@@ -5,11 +5,12 @@ use profiler_common::tally::{Fate, index, not_followed_index};
 
 use crate::maps::TALLY;
 
-/// Counts one delivery of this weight on this CPU.
+/// Counts one delivery of an event of this weight on this CPU.
 #[inline(always)]
-pub(crate) fn count(cpu: u32, fate: Fate, weight: u64) {
-    add(index(cpu, fate), 1);
-    add(index(cpu, fate) + 1, weight);
+pub(crate) fn count(cpu: u32, event: u32, fate: Fate, weight: u64) {
+    let at = index(cpu, event, fate);
+    add(at, 1);
+    add(at + 1, weight);
 }
 
 /// Counts a task that should be followed and is not. Fork and exec do not nest on a CPU.

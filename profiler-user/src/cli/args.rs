@@ -88,6 +88,16 @@ pub(super) struct Args {
     #[arg(short, long, value_name = "EVENT", help_heading = "Sampling")]
     pub event: Option<EventSpec>,
 
+    /// What to measure per function besides, in perf's spelling and separated by commas: instructions, LLC-load-misses, page-faults …; or
+    /// a set: default, memory, branch, none. [default: the set default, with cycles; events of a set that are not here are left out,
+    /// which is said]
+    #[arg(long, value_name = "LIST", help_heading = "Sampling")]
+    pub counters: Option<String>,
+
+    /// How what counters count reaches functions
+    #[arg(long, value_name = "HOW", value_enum, default_value_t = AttributionArg::Overflow, help_heading = "Sampling")]
+    pub attribution: AttributionArg,
+
     /// How user stacks are walked
     #[arg(long, value_name = "HOW", value_enum, default_value_t = UnwindArg::Auto, help_heading = "Sampling")]
     pub unwind: UnwindArg,
@@ -149,6 +159,16 @@ pub(super) enum UnwindArg {
     Fp,
     /// Not at all: kernel stacks only
     None,
+}
+
+/// `--attribution`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum AttributionArg {
+    /// Each counter is sampled by its own overflow: right for functions of any length
+    Overflow,
+    /// Counters are read at each sample, and the increase since the last reading goes to the function that is sampled: cheaper, but a
+    /// function that runs for less than the sampling interval takes the ratios of its neighbours
+    Delta,
 }
 
 /// `--weight`.

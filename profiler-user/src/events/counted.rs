@@ -1,5 +1,7 @@
 //! What an event has counted.
 
+use std::ops::Add;
+
 use perf_event::CountAndTime;
 
 /// What an event has counted so far, samples or not.
@@ -14,6 +16,11 @@ pub struct Counted {
 }
 
 impl Counted {
+    /// Part of the time that the event had a counter, of the time it was enabled; `None` when it never was.
+    pub fn running(self) -> Option<f64> {
+        (self.enabled_ns > 0).then(|| self.running_ns as f64 / self.enabled_ns as f64)
+    }
+
     /// The count for all the time the event was enabled, extrapolated when it ran for a part of it; 0 if it
     /// never ran.
     pub fn scaled(self) -> u64 {
@@ -21,6 +28,18 @@ impl Counted {
         match value.checked_div(u128::from(self.running_ns)) {
             Some(scaled) => u64::try_from(scaled).unwrap_or(u64::MAX),
             None => 0,
+        }
+    }
+}
+
+impl Add for Counted {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            value: self.value.saturating_add(other.value),
+            enabled_ns: self.enabled_ns.saturating_add(other.enabled_ns),
+            running_ns: self.running_ns.saturating_add(other.running_ns),
         }
     }
 }

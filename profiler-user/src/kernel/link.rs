@@ -8,7 +8,10 @@ use std::ptr;
 use crate::types::Tgid;
 use aya_obj::generated::bpf_attach_type::{BPF_PERF_EVENT, BPF_TRACE_ITER};
 use aya_obj::generated::bpf_attr;
-use aya_obj::generated::bpf_cmd::{self, BPF_ITER_CREATE, BPF_LINK_CREATE, BPF_PROG_TEST_RUN};
+use aya_obj::generated::bpf_cmd::{
+    self, BPF_ITER_CREATE, BPF_LINK_CREATE, BPF_MAP_UPDATE_ELEM, BPF_PROG_TEST_RUN,
+};
+use aya_obj::generated::{bpf_attr__bindgen_ty_2, bpf_attr__bindgen_ty_2__bindgen_ty_1};
 
 /// A program attached to a perf event. Dropping it detaches, as does the death of the process.
 #[derive(Debug)]
@@ -59,6 +62,20 @@ impl MappingIterator {
         // Reading is what runs it; it writes nothing.
         io::copy(&mut iteration, &mut io::sink()).map(drop)
     }
+}
+
+/// Puts an event into a perf event array, where programs of its CPU can read it. It leaves when the map's descriptor is closed.
+pub(super) fn set_event(map: BorrowedFd<'_>, index: u32, event: impl AsFd) -> io::Result<()> {
+    let value = event.as_fd().as_raw_fd();
+    let mut attr = no_attributes();
+    let element = bpf_attr__bindgen_ty_2 {
+        map_fd: map.as_raw_fd().cast_unsigned(),
+        key: ptr::from_ref(&index) as u64,
+        __bindgen_anon_1: bpf_attr__bindgen_ty_2__bindgen_ty_1 { value: ptr::from_ref(&value) as u64 },
+        flags: 0,
+    };
+    attr.__bindgen_anon_2 = element;
+    call(BPF_MAP_UPDATE_ELEM, &attr).map(drop)
 }
 
 /// Runs a raw tracepoint program now, in this process. Minimum kernel: 5.10.

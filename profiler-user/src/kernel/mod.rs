@@ -2,6 +2,8 @@
 //!
 //! Only this module and [`events`](crate::events) open perf file descriptors, and only this one talks to aya.
 
+mod accounting;
+mod armed;
 mod bpf_log;
 mod btf;
 mod error;
@@ -15,10 +17,11 @@ mod tables;
 mod unwind_tables;
 mod words;
 
+pub use accounting::{Accounting, Amount, CounterAccounting, Lost};
 pub use error::KernelError;
 pub use pid_namespace::is_own as in_own_pid_namespace;
 pub use programs::{Filter, Target, Walk};
-pub use sampler::{Accounting, Amount, DRAINS_PER_SECOND, Lost, Sampler, SamplerOptions};
+pub use sampler::{DRAINS_PER_SECOND, SampledEvent, Sampler, SamplerOptions};
 pub use sideband::{BuildId, Mapped, MappedFile, Sideband, SidebandRecord};
 pub use tables::RawSample;
 pub use unwind_tables::Placed;

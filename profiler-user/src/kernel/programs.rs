@@ -6,6 +6,7 @@ use aya::maps::{Array, ArrayOfMaps, HashMap, Map, MapData, MapError, RingBuf};
 use aya::programs::{Iter, PerfEvent, ProgramError, RawTracePoint};
 use aya::{Btf, Ebpf, EbpfError, EbpfLoader};
 use profiler_common::config::{Config, target, walk};
+use profiler_common::counters;
 use profiler_common::limits::{COMM_LEN, GENERATIONS, MAX_FOLLOWED, MAX_USER_FRAMES};
 use profiler_common::mapping::{FileEntry, FileKey, ProcessMappings};
 use profiler_common::sample::TableLayout;
@@ -14,6 +15,7 @@ use profiler_common::tally;
 use super::bpf_log::BpfLog;
 use super::link::{self, MappingIterator};
 use super::{KernelError, btf, pid_namespace};
+use crate::events::CountingEvent;
 use crate::types::{Tgid, Tid};
 
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../../bpf/bpfprof.bpf.o");
@@ -28,6 +30,22 @@ const SAMPLE_PROGRAM: &str = "sample_aarch64";
 const ADDRESS_MASK: u64 = u64::MAX;
 #[cfg(target_arch = "aarch64")]
 const ADDRESS_MASK: u64 = (1 << 52) - 1;
+
+/// What the size of maps follows from.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Layout {
+    /// Of one table.
+    pub(super) tables: TableLayout,
+    /// Possible CPUs.
+    pub(super) cpus: u32,
+    /// Counters that are read at samples.
+    pub(super) counters: u32,
+}
+
+/// Words of the map of increases for so many slots; without counters it is not used, but must have one.
+pub(super) fn increases(slots: u32, counters: u32) -> u32 {
+    if counters == 0 { 1 } else { slots * counters::INCREASES_PER_SLOT }
+}
 
 /// Which tasks are sampled.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,13 +109,9 @@ pub(super) struct Programs {
 
 impl Programs {
     /// Loads the object for these targets, with tables of this size for CPUs 0 to `cpus` − 1, and arms the following of children.
-    pub(super) fn load(
-        target: &Target,
-        filter: &Filter,
-        tables: TableLayout,
-        cpus: u32,
-    ) -> Result<Self, KernelError> {
-        let config = Shared(configuration(target, filter, tables)?);
+    pub(super) fn load(target: &Target, filter: &Filter, layout: Layout) -> Result<Self, KernelError> {
+        let Layout { tables, cpus, counters } = layout;
+        let config = Shared(configuration(target, filter, layout)?);
         let generations = cpus * GENERATIONS;
         let mut ebpf = EbpfLoader::new()
             .override_global("CONFIG", &config, true)
@@ -105,6 +119,9 @@ impl Programs {
             .map_max_entries("FRAMES", generations * tables.frames)
             .map_max_entries("FRAMES_USED", generations)
             .map_max_entries("TALLY", cpus * tally::WORDS_PER_CPU)
+            .map_max_entries("READINGS", cpus)
+            .map_max_entries("INCREASES", increases(generations * tables.slots, counters))
+            .map_max_entries("RESIDUALS", cpus * counters::RESIDUALS_PER_CPU)
             .load(OBJECT)
             .map_err(|error| object_refused(&error))?;
         let log = BpfLog::take(&mut ebpf)?;
@@ -118,6 +135,9 @@ impl Programs {
             link::run_once(fd.as_fd()).map_err(KernelError::system("learning the pid namespace"))?;
         }
         programs.follow(target)?;
+        if counters > 0 {
+            programs.attach_tracepoint("task_switch", "sched_switch")?;
+        }
         if programs.walks {
             programs.load_iterator()?;
             programs.note_mappings(None)?;
@@ -183,6 +203,15 @@ impl Programs {
         Ok(fd.as_fd())
     }
 
+    /// Shows the programs the event of a counter on its CPU. It is shown for as long as the programs are there.
+    pub(super) fn set_counter(&mut self, counter: u32, event: &CountingEvent) -> Result<(), KernelError> {
+        let Some(Map::PerfEventArray(events)) = self.ebpf.map(&format!("COUNTER_{counter}")) else {
+            return Err(KernelError::Object("map for that many counters"));
+        };
+        link::set_event(events.fd().as_fd(), event.cpu().0, event)
+            .map_err(KernelError::system("showing a counter"))
+    }
+
     /// A map that is read through memory.
     pub(super) fn array(&self, name: &'static str) -> Result<BorrowedFd<'_>, KernelError> {
         match self.ebpf.map(name) {
@@ -219,10 +248,15 @@ impl Programs {
             ("task_exec", "sched_process_exec"),
             ("task_exit", "sched_process_exit"),
         ] {
-            let program: &mut RawTracePoint = program(&mut self.ebpf, name)?;
-            program.load().map_err(|error| refused(&error))?;
-            program.attach(tracepoint).map_err(|error| refused(&error))?;
+            self.attach_tracepoint(name, tracepoint)?;
         }
+        Ok(())
+    }
+
+    fn attach_tracepoint(&mut self, name: &'static str, tracepoint: &str) -> Result<(), KernelError> {
+        let program: &mut RawTracePoint = program(&mut self.ebpf, name)?;
+        program.load().map_err(|error| refused(&error))?;
+        program.attach(tracepoint).map_err(|error| refused(&error))?;
         Ok(())
     }
 }
@@ -251,7 +285,7 @@ struct Shared(Config);
 // SAFETY: `Config` is `repr(C)`, consists of integers only and has no padding (asserted where it is defined).
 unsafe impl aya::Pod for Shared {}
 
-fn configuration(target: &Target, filter: &Filter, tables: TableLayout) -> Result<Config, KernelError> {
+fn configuration(target: &Target, filter: &Filter, layout: Layout) -> Result<Config, KernelError> {
     let (kind, cgroup_id, cgroup_level) = match target {
         Target::All => (target::ALL, 0, 0),
         Target::Processes(_) => (target::PROCESSES, 0, 0),
@@ -277,13 +311,13 @@ fn configuration(target: &Target, filter: &Filter, tables: TableLayout) -> Resul
         kernel_stacks: filter.kernel_stacks.into(),
         kernel_mode_only: filter.kernel_mode_only.into(),
         user_frame_limit: MAX_USER_FRAMES,
-        tables,
+        tables: layout.tables,
         offsets: offsets.task,
         mapping_offsets: offsets.mapping,
         vdso_pages: filter.vdso_pages,
         namespaced: pid_namespace::is_own().into(),
         log: filter.log.into(),
-        padding: 0,
+        counters: layout.counters,
     })
 }
 

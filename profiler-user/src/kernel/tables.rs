@@ -6,13 +6,16 @@
 use std::thread;
 use std::time::Duration;
 
+use profiler_common::counters::{self, Whose, increase_index, residual_index};
 use profiler_common::frame::UserFrame;
 use profiler_common::sample::{SampleSlot, TableLayout};
 use profiler_common::stack::StackEnd;
 use profiler_common::tally::{self, Fate, state};
 
+use super::KernelError;
+use super::accounting::Amount;
+use super::programs::{self, Layout, Programs};
 use super::words::Words;
-use super::{KernelError, programs::Programs};
 use crate::types::{KernelAddress, MonotonicTime, Tgid, Tid};
 
 /// Samples of one task with one stack, as they left the kernel.
@@ -32,8 +35,8 @@ pub struct RawSample<'a> {
     pub samples: u64,
     /// Sum of the sampling periods, in the event's unit.
     pub weight: u64,
-    /// What each counter counted since the reading before, added up; empty unless counters are read at samples.
-    pub increases: &'a [u64],
+    /// Readings of each counter that found it increased, and the increases added up; empty unless counters are read at samples.
+    pub increases: &'a [Amount],
     /// How the user stack ended.
     pub end: StackEnd,
     /// Whether user code was interrupted; otherwise the user frames are the way into the kernel.
@@ -53,12 +56,16 @@ pub(super) struct Tables {
     frames_used: Words,
     tally: Words,
     state: Words,
+    counters: u32,
+    increases: Words,
+    residuals: Words,
     generation: u32,
 }
 
 impl Tables {
     /// Maps the tables of a loaded object.
-    pub(super) fn map(programs: &Programs, layout: TableLayout, cpus: u32) -> Result<Self, KernelError> {
+    pub(super) fn map(programs: &Programs, layout: Layout) -> Result<Self, KernelError> {
+        let Layout { tables: layout, cpus, counters } = layout;
         let tables = cpus as usize * profiler_common::limits::GENERATIONS as usize;
         let words = |name, len| {
             Words::map(programs.array(name)?, len).map_err(KernelError::system("mmap of a BPF map"))
@@ -71,6 +78,12 @@ impl Tables {
             frames_used: words("FRAMES_USED", tables)?,
             tally: words("TALLY", (cpus * tally::WORDS_PER_CPU) as usize)?,
             state: words("STATE", state::WORDS as usize)?,
+            counters,
+            increases: words(
+                "INCREASES",
+                programs::increases(tables as u32 * layout.slots, counters) as usize,
+            )?,
+            residuals: words("RESIDUALS", (cpus * counters::RESIDUALS_PER_CPU) as usize)?,
             generation: 0,
         })
     }
@@ -92,9 +105,10 @@ impl Tables {
                 continue;
             }
             for slot in 0..self.layout.slots {
-                let at = (self.layout.first_slot(table) + slot) as usize * SLOT_WORDS;
+                let slot = self.layout.first_slot(table) + slot;
+                let at = slot as usize * SLOT_WORDS;
                 if self.slots.load(at) != 0 {
-                    self.deliver(at, &mut each);
+                    self.deliver(slot, &mut each);
                     self.slots.store(at, 0);
                 }
             }
@@ -102,12 +116,17 @@ impl Tables {
         }
     }
 
-    /// Samples and weight with this fate so far, on all CPUs.
-    pub(super) fn tally(&self, fate: Fate) -> (u64, u64) {
+    /// Samples and weight of an event with this fate so far, on all CPUs.
+    pub(super) fn tally(&self, event: u32, fate: Fate) -> (u64, u64) {
         (0..self.cpus).fold((0, 0), |(samples, weight), cpu| {
-            let at = tally::index(cpu, fate) as usize;
+            let at = tally::index(cpu, event, fate) as usize;
             (samples + self.tally.load(at), weight + self.tally.load(at + 1))
         })
+    }
+
+    /// What a counter counted outside of samples so far, on all CPUs.
+    pub(super) fn residual(&self, whose: Whose, counter: u32) -> u64 {
+        (0..self.cpus).map(|cpu| self.residuals.load(residual_index(cpu, whose, counter) as usize)).sum()
     }
 
     /// Processes or threads that could not be followed so far.
@@ -127,8 +146,14 @@ impl Tables {
         (first..first + self.layout.slots as usize).all(|slot| self.slots.load(slot * SLOT_WORDS) == 0)
     }
 
-    fn deliver(&self, at: usize, each: &mut impl FnMut(&RawSample<'_>)) {
-        let slot = self.slot(at);
+    fn deliver(&self, index: u32, each: &mut impl FnMut(&RawSample<'_>)) {
+        let slot = self.slot(index as usize * SLOT_WORDS);
+        let increases: Vec<Amount> = (0..self.counters)
+            .map(|counter| {
+                let at = increase_index(index, counter) as usize;
+                Amount { samples: self.increases.load(at + 1), weight: self.increases.load(at) }
+            })
+            .collect();
         let (user_frames, kernel_frames) = (usize::from(slot.user_frames), usize::from(slot.kernel_frames));
         let first = slot.frames_at as usize;
         let user: Vec<UserFrame> =
@@ -145,7 +170,7 @@ impl Tables {
             first: MonotonicTime(slot.first_ns),
             samples: slot.samples,
             weight: slot.weight,
-            increases: &[],
+            increases: &increases,
             end: StackEnd::from_number(slot.end).unwrap_or(StackEnd::Unreadable),
             user_mode: slot.user_mode != 0,
             user: &user,

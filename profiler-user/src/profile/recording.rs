@@ -7,6 +7,7 @@ use profiler_common::frame::UserFrame;
 use profiler_common::stack::StackEnd;
 
 use super::model::{EventId, Task, index};
+use crate::events::Counted;
 use crate::kernel::{Amount, RawSample};
 use crate::processes::{History, Location, ObjectId};
 use crate::types::{FileOffset, KernelAddress, Tgid, UserAddress};
@@ -84,9 +85,8 @@ impl Recording {
         };
         *self.samples.entry(key).or_default() += Amount { samples: sample.samples, weight: sample.weight };
         for (event, &increase) in (1..).map(EventId).zip(sample.increases) {
-            if increase > 0 {
-                *self.samples.entry(SampleKey { event, ..key }).or_default() +=
-                    Amount { samples: sample.samples, weight: increase };
+            if increase.weight > 0 {
+                *self.samples.entry(SampleKey { event, ..key }).or_default() += increase;
             }
         }
     }
@@ -98,6 +98,16 @@ impl Recording {
             for (key, amount) in samples {
                 *self.samples.entry(SampleKey { slice: key.slice / 2, ..key }).or_default() += amount;
             }
+        }
+    }
+
+    /// Scales the weights of an event to the time that it was enabled, where it had a counter for a part of it.
+    pub fn scale(&mut self, event: EventId, counted: Counted) {
+        if counted.running_ns == counted.enabled_ns {
+            return;
+        }
+        for (_, amount) in self.samples.iter_mut().filter(|(key, _)| key.event == event) {
+            amount.weight = Counted { value: amount.weight, ..counted }.scaled();
         }
     }
 

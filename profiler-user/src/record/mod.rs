@@ -54,7 +54,7 @@ pub fn run(options: &Options) -> anyhow::Result<ExitCode> {
         .block_on(async {
             // First of all: a signal while everything is being armed must find the same answer as later.
             let mut signals = Signals::listen()?;
-            let event = event::choose(options)?;
+            let events = event::choose(options)?;
             let command = match &options.target {
                 crate::cli::Target::Command(words) => {
                     Some(Command::prepare(words, report.folded_on_stdout())?)
@@ -62,7 +62,7 @@ pub fn run(options: &Options) -> anyhow::Result<ExitCode> {
                 _ => None,
             };
             let target = target::resolve(options, command.as_ref())?;
-            let session = Session::arm(options, event, &target)?;
+            let session = Session::arm(options, events, &target)?;
             let running = command.map(Command::start).transpose()?;
             record(options, session, target.watch, report, running, &mut signals).await
         })

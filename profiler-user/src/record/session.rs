@@ -7,17 +7,18 @@ use std::time::{Duration, Instant};
 
 use profiler_common::mapping::{FileRequest, PAGE_SHIFT};
 
-use super::event::ChosenEvent;
+use super::event::ChosenEvents;
 use super::target::ResolvedTarget;
 use super::unwinding::{Figures, Unwinding};
 use crate::cli::Options;
-use crate::events::{CpuId, cpus};
+use crate::events::{Counted, CpuId, cpus};
 use crate::kernel::{
-    Accounting, Filter, KernelError, Mapped, Sampler, SamplerOptions, Sideband, SidebandRecord, Target, Walk,
+    Accounting, CounterAccounting, Filter, KernelError, Mapped, SampledEvent, Sampler, SamplerOptions,
+    Sideband, SidebandRecord, Target, Walk,
 };
 use crate::output::counted;
 use crate::processes::{History, ObjectId, Objects, Scope, descendants, everyone, mappings};
-use crate::profile::{EventId, EventInfo, Header, LostInfo, Profile, Recording, Slices};
+use crate::profile::{Attribution, EventId, EventInfo, Header, LostInfo, Profile, Recording, Slices};
 use crate::symbols::{SymbolOptions, symbolize};
 use crate::types::{MonotonicTime, Tgid};
 
@@ -33,7 +34,7 @@ pub(super) struct Session {
     /// The target's processes, as far as they are known at this moment.
     family: HashSet<Tgid>,
     recording: Recording,
-    event: ChosenEvent,
+    events: ChosenEvents,
     target: String,
     launched: Option<Tgid>,
     /// Processes from which the others descend.
@@ -66,16 +67,15 @@ impl Session {
     /// Arms everything but the events: from here on no child and no mapping is missed.
     pub(super) fn arm(
         options: &Options,
-        event: ChosenEvent,
+        events: ChosenEvents,
         target: &ResolvedTarget,
     ) -> Result<Self, KernelError> {
         // First the records, then the scan of /proc: what changes in between is in the records.
         let sideband = Sideband::open(cpus::online()?)?;
         let vdso = mappings(Tgid(std::process::id())).into_iter().find(|mapped| mapped.path == b"[vdso]");
         let sampler = Sampler::load(SamplerOptions {
-            event: event.spec.clone(),
-            rate: event.rate,
-            precise: event.precise,
+            events: events.sampled(),
+            counters: events.read().to_vec(),
             target: target.kernel.clone(),
             filter: Filter {
                 follow: options.follow,
@@ -91,7 +91,7 @@ impl Session {
             },
             cpus: options.cpus.clone(),
             unwind_memory: options.unwind_memory,
-            host: event.host.clone(),
+            host: events.host.clone(),
         })?;
         let mut session = Self {
             sampler,
@@ -103,7 +103,7 @@ impl Session {
             eager: target.scope == Scope::Descendants && options.user_frames,
             family: HashSet::new(),
             recording: Recording::default(),
-            event,
+            events,
             target: target.description.clone(),
             launched: target.launched,
             roots: target.processes.clone(),
@@ -259,8 +259,7 @@ impl Session {
         // Two drains: one for the tables in use, one for a sample that was being taken.
         self.drain()?;
         self.drain()?;
-        let accounting = self.sampler.accounting();
-        let header = self.header(elapsed, &accounting);
+        let header = self.header(elapsed);
         Ok(Recorded { recording: self.recording, objects: self.objects, header })
     }
 
@@ -329,34 +328,33 @@ impl Session {
         self.sampler.follow_cpus(&online)
     }
 
-    fn header(&self, elapsed: Duration, accounting: &Accounting) -> Header {
-        let event = &self.event;
-        let total = self.recording.total(EventId::MAIN);
+    fn header(&mut self, elapsed: Duration) -> Header {
+        let sampled: Vec<(EventInfo, Accounting)> =
+            (0..self.events.sampled().len()).map(|index| self.sampled_event(index)).collect();
+        let mut sampled = sampled.into_iter();
+        let (event, accounting) = sampled.next().unwrap_or_default();
+        let mut notes = self.events.notes.clone();
+        let mut counters = Vec::new();
+        for (counter, accounting) in sampled {
+            notes.extend(limits(&counter.name, &accounting));
+            counters.push(counter);
+        }
+        counters.extend((0..self.events.read().len()).map(|index| self.read_counter(index)));
         let lost = accounting.lost_total();
         Header {
             version: env!("CARGO_PKG_VERSION").into(),
             target: self.target.clone(),
-            event: EventInfo {
-                name: event.spec.to_string(),
-                unit: event.spec.unit().into(),
-                rate: event.rate.describe(&event.spec),
-                precise: event.precise.level(),
-                fallback: event.fallback.clone(),
-                samples: total.samples,
-                weight: total.weight,
-                counted: Some(accounting.counted),
-                running: 1.0,
-                closure: accounting.undelivered().map(|missing| 1.0 - missing),
-                ..EventInfo::default()
-            },
+            seconds: elapsed.as_secs_f64(),
+            cpus: self.cpus,
             slices: Slices {
                 count: self.recording.slices(),
                 seconds: elapsed.as_secs_f64() / f64::from(self.recording.slices()),
             },
-            seconds: elapsed.as_secs_f64(),
-            cpus: self.cpus,
-            samples: total.samples,
-            weight: total.weight,
+            samples: event.samples,
+            weight: event.weight,
+            event: EventInfo { fallback: self.events.fallback.clone(), ..event },
+            counters,
+            counters_missing: self.events.missing.clone(),
             lost: LostInfo {
                 samples: lost.samples,
                 weight: lost.weight,
@@ -372,10 +370,73 @@ impl Session {
                 idle_left_out: accounting.idle.samples,
                 user_mode_left_out: accounting.user_mode_left_out.samples,
             },
-            notes: event.note.iter().cloned().collect(),
+            notes,
             ..Header::default()
         }
     }
+
+    /// What is known of a sampled event, by its index. Its weights are scaled where it had a counter for a part of the time.
+    fn sampled_event(&mut self, index: usize) -> (EventInfo, Accounting) {
+        let accounting = self.sampler.accounting(index);
+        let SampledEvent { spec, rate, precise } = &self.events.sampled()[index];
+        let id = EventId(index as u16);
+        self.recording.scale(id, accounting.counted);
+        let total = self.recording.total(id);
+        let info = EventInfo {
+            name: spec.to_string(),
+            unit: spec.unit().into(),
+            rate: rate.describe(spec),
+            precise: precise.level(),
+            fallback: None,
+            attribution: Attribution::Overflow,
+            samples: total.samples,
+            weight: total.weight,
+            counted: Some(accounting.counted.scaled()),
+            running: accounting.counted.running().unwrap_or(0.0),
+            closure: accounting.undelivered().map(|missing| 1.0 - missing),
+            residual: 0,
+        };
+        (info, accounting)
+    }
+
+    /// What is known of a counter that was read at samples, by its index.
+    fn read_counter(&mut self, index: usize) -> EventInfo {
+        let CounterAccounting { counted, others, residual } = self.sampler.counter_accounting(index);
+        let spec = &self.events.read()[index];
+        let id = EventId(index as u16 + 1);
+        let attributed = self.recording.total(id).weight;
+        self.recording.scale(id, counted);
+        let total = self.recording.total(id);
+        let scaled = |value: u64| Counted { value, ..counted }.scaled();
+        EventInfo {
+            name: spec.to_string(),
+            unit: spec.unit().into(),
+            rate: format!("read at each sample of {}", self.events.main.spec),
+            precise: 0,
+            fallback: None,
+            attribution: Attribution::Delta,
+            samples: total.samples,
+            weight: total.weight,
+            counted: Some(counted.scaled()),
+            running: counted.running().unwrap_or(0.0),
+            closure: (counted.value > 0)
+                .then(|| (attributed + others + residual) as f64 / counted.value as f64),
+            residual: scaled(residual),
+        }
+    }
+}
+
+/// What else limits the numbers of a counter, in words.
+fn limits(name: &str, accounting: &Accounting) -> Vec<String> {
+    let lost = accounting.lost_total().samples;
+    let mut limits = Vec::new();
+    if lost > 0 {
+        limits.push(format!("{} of {name} lost", counted(lost, "sample")));
+    }
+    if accounting.throttles > 0 {
+        limits.push(format!("the kernel throttled {name} {}", counted(accounting.throttles, "time")));
+    }
+    limits
 }
 
 impl Recorded {
