@@ -1,18 +1,6 @@
-//! Intervals: how far a figure from samples can be from the truth of the run that was sampled.
+//! The share of a function in the whole: Wilson's interval for effective samples.
 
-/// An estimate with its interval.
-#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
-pub struct Estimate {
-    /// Best guess.
-    pub value: f64,
-    /// Lower end of the 95 % interval.
-    pub low: f64,
-    /// Upper end of the 95 % interval.
-    pub high: f64,
-}
-
-/// The normal quantile for two-sided 95 %.
-const Z: f64 = 1.959_963_984_540_054;
+use super::{Estimate, Z};
 
 /// Share of `part` in `whole`, both weights, with Wilson's 95 % interval for `samples` independent samples.
 ///
@@ -31,16 +19,20 @@ pub fn share(part: u64, whole: u64, samples: f64) -> Option<Estimate> {
     Some(Estimate { value: p, low: (centre - half).max(0.0), high: (centre + half).min(1.0) })
 }
 
-/// Number of equally weighted samples that tell as much as these: (Σw)² ÷ Σw² (Kish 1965).
+/// Number of equally weighted samples that tell as much as these: (Σw)² ÷ Σw² (Kish, *Survey Sampling*, 1965).
 ///
 /// Takes pairs of a number of samples and their summed weight; within a pair the weights count as equal.
 #[must_use]
 pub fn effective_samples(amounts: impl IntoIterator<Item = (u64, u64)>) -> f64 {
+    kish(amounts.into_iter().map(|(samples, weight)| (samples as f64, weight as f64)))
+}
+
+/// As [`effective_samples`], for weights of any kind.
+pub(super) fn kish(amounts: impl IntoIterator<Item = (f64, f64)>) -> f64 {
     let (mut sum, mut squares) = (0.0, 0.0);
-    for (samples, weight) in amounts.into_iter().filter(|&(samples, _)| samples > 0) {
-        let weight = weight as f64;
+    for (samples, weight) in amounts.into_iter().filter(|&(samples, _)| samples > 0.0) {
         sum += weight;
-        squares += weight * weight / samples as f64;
+        squares += weight * weight / samples;
     }
     if squares > 0.0 { sum * sum / squares } else { 0.0 }
 }
@@ -78,29 +70,5 @@ mod tests {
         assert!((effective_samples([(10, 10), (20, 20)]) - 30.0).abs() < 1e-9);
         assert!((effective_samples([(1, 1), (1, 3)]) - 1.6).abs() < 1e-9);
         assert!(effective_samples([]).abs() < 1e-9);
-    }
-
-    /// The interval must hold the truth in at least 95 of 100 runs when samples are independent draws.
-    #[test]
-    fn the_interval_covers() {
-        let mut state = 0x1234_5678_9abc_def0_u64;
-        let mut uniform = || {
-            // xorshift64*, Marsaglia 2003.
-            state ^= state >> 12;
-            state ^= state << 25;
-            state ^= state >> 27;
-            (state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11) as f64 / (1u64 << 53) as f64
-        };
-        for truth in [0.02, 0.3, 0.5] {
-            let runs = 10_000;
-            let held = (0..runs)
-                .filter(|_| {
-                    let hits = (0..400).filter(|_| uniform() < truth).count() as u64;
-                    share(hits, 400, 400.0).is_some_and(|share| share.low <= truth && truth <= share.high)
-                })
-                .count();
-            let coverage = held as f64 / f64::from(runs);
-            assert!((0.93..=0.97).contains(&coverage), "share {truth}: {coverage}");
-        }
     }
 }
