@@ -13,6 +13,7 @@ pub mod processes;
 pub mod profile;
 pub mod record;
 pub mod say;
+mod suggest;
 pub mod symbols;
 pub mod types;
 pub mod unwind;

@@ -24,7 +24,6 @@ mod rate;
 mod refusal;
 mod sampling;
 mod spec;
-mod suggest;
 
 pub use counted::Counted;
 pub use counting::CountingEvent;

@@ -1,10 +1,12 @@
 //! Why a text is not an event.
 
+use crate::suggest::did_you_mean;
+
 /// Why a text is not an event that can be sampled: the cause, and what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseEventError {
     /// No event has this name.
-    #[error("unknown event `{}`{}", name.escape_debug(), did_you_mean(suggestions))]
+    #[error("unknown event `{}`{}", name.escape_debug(), did_you_mean(suggestions, "an event of `perf list`, such as cycles or cpu-clock"))]
     Unknown {
         /// The name as it was written.
         name: String,
@@ -88,14 +90,6 @@ pub enum ParseEventError {
         /// What to write instead.
         instead: &'static str,
     },
-}
-
-fn did_you_mean(suggestions: &[String]) -> String {
-    let quoted: Vec<String> = suggestions.iter().map(|name| format!("`{name}`")).collect();
-    match quoted.as_slice() {
-        [] => ": use an event of `perf list`, such as cycles or cpu-clock".to_owned(),
-        names => format!(": did you mean {}?", names.join(" or ")),
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The profile: first as addresses ([`Recording`]), then as names ([`Profile`]). Pure data, no I/O.
 
 mod header;
+pub mod metrics;
 mod model;
 mod recording;
 mod stack_state;

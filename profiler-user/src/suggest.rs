@@ -4,7 +4,7 @@
 ///
 /// Case does not count. A name that begins with `typed` is near, but less so than any name within the edit
 /// distance.
-pub(super) fn nearest<S: Into<String>>(typed: &str, candidates: impl IntoIterator<Item = S>) -> Vec<String> {
+pub(crate) fn nearest<S: Into<String>>(typed: &str, candidates: impl IntoIterator<Item = S>) -> Vec<String> {
     let typed: Vec<char> = typed.to_lowercase().chars().take(LONGEST_TYPED).collect();
     let mut best = usize::MAX;
     let mut names: Vec<String> = Vec::new();
@@ -20,6 +20,15 @@ pub(super) fn nearest<S: Into<String>>(typed: &str, candidates: impl IntoIterato
         }
     }
     names
+}
+
+/// The end of a message about an unknown name: the suggestions, or what to use instead if there are none.
+pub(crate) fn did_you_mean(suggestions: &[String], otherwise: &str) -> String {
+    let quoted: Vec<String> = suggestions.iter().map(|name| format!("`{name}`")).collect();
+    match quoted.as_slice() {
+        [] => format!(": use {otherwise}"),
+        names => format!(": did you mean {}?", names.join(" or ")),
+    }
 }
 
 /// Longer texts are mistakes of another kind, and the distance costs time quadratic in the length.
