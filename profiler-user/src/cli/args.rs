@@ -84,7 +84,8 @@ pub(super) struct Args {
     pub period: Option<NonZeroU64>,
 
     /// What to sample, in perf's spelling: cycles, instructions, cache-misses, LLC-load-misses, r01c4, cpu-clock, page-faults,
-    /// mem:0x401130:x …, with modifiers u k p pp ppp. [default: cycles; where there is none cpu-clock, and every output says so]
+    /// mem:0x401130:x, cpu/event=0xd1,umask=0x20/ …, with modifiers u k p pp ppp; `bpfprof list` shows what opens here. [default: cycles;
+    /// where there is none cpu-clock, and every output says so]
     #[arg(short, long, value_name = "EVENT", help_heading = "Sampling")]
     pub event: Option<EventSpec>,
 

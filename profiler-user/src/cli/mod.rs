@@ -106,9 +106,16 @@ mod tests {
     fn rates_exclude_each_other() {
         assert_eq!(parsed("-a -F 99").unwrap().rate, Some(Rate::Frequency(99.try_into().unwrap())));
         assert_eq!(parsed("-a -c 1000").unwrap().rate, Some(Rate::Period(1000.try_into().unwrap())));
-        for wrong in
-            ["-a -F 0", "-a -c 0", "-a -F 9 -c 9", "-a --user-only --kernel-only", "-a -d 0s", "-a -d soon"]
-        {
+        assert_eq!(parsed("-a -e cpu/event=1,period=9/").unwrap().rate, None);
+        for wrong in [
+            "-a -e cpu/event=1,period=9/ -F 9",
+            "-a -F 0",
+            "-a -c 0",
+            "-a -F 9 -c 9",
+            "-a --user-only --kernel-only",
+            "-a -d 0s",
+            "-a -d soon",
+        ] {
             assert!(parsed(wrong).is_err(), "{wrong}");
         }
     }

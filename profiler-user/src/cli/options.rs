@@ -144,6 +144,9 @@ pub enum UsageError {
     /// A list of CPUs that is none.
     #[error("--cpu: {0}")]
     Cpus(#[from] cpus::CpuListError),
+    /// A rate for an event that has one of its own.
+    #[error("the event {0} says its period itself: leave --freq and --period out, or period=… in the event")]
+    TwoRates(Box<EventSpec>),
     /// Two outputs to one file.
     #[error("--output {0} is given twice")]
     SameOutput(String),
@@ -172,6 +175,13 @@ impl Options {
         } else {
             Target::All
         };
+        let rate = args.freq.map(Rate::Frequency).or(args.period.map(Rate::Period));
+        if let Some(event) = &args.event
+            && event.own_rate().is_some()
+            && rate.is_some()
+        {
+            return Err(UsageError::TwoRates(Box::new(event.clone())));
+        }
         Ok(Self {
             target,
             cpus: args.cpu.as_deref().map(cpus::parse_list).transpose()?,
@@ -182,7 +192,7 @@ impl Options {
             idle: args.idle,
             bpf_log: args.bpf_log,
             duration: args.duration,
-            rate: args.freq.map(Rate::Frequency).or(args.period.map(Rate::Period)),
+            rate,
             event: args.event,
             counters: args.counters.as_deref().map(Counters::parse).transpose()?,
             attribution: match args.attribution {

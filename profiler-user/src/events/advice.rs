@@ -12,6 +12,7 @@ use std::io;
 use std::num::NonZeroU64;
 
 /// A cause and a remedy, each a clause without a full stop.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Advice {
     pub(super) cause: String,
     pub(super) remedy: String,
@@ -19,6 +20,9 @@ pub(super) struct Advice {
 
 /// The table: errno, then what was asked, then the facts.
 pub(super) fn explain(error: &OpenError, facts: &HostFacts) -> Advice {
+    if let Failure::Unknown { cause, remedy } = &error.failure {
+        return advice(cause, remedy);
+    }
     match error.errno() {
         libc::ENODEV if is_offline(error.cpu, facts) => {
             advice(format!("CPU {} is offline", error.cpu), "bring it online, or leave it out with -C")
@@ -55,7 +59,7 @@ pub(super) fn explain(error: &OpenError, facts: &HostFacts) -> Advice {
     }
 }
 
-fn advice(cause: impl Into<String>, remedy: impl Into<String>) -> Advice {
+pub(super) fn advice(cause: impl Into<String>, remedy: impl Into<String>) -> Advice {
     Advice { cause: cause.into(), remedy: remedy.into() }
 }
 
@@ -168,6 +172,10 @@ fn invalid(error: &OpenError, facts: &HostFacts) -> Advice {
             EventKind::Raw(_) => {
                 advice("the CPU's PMU has no event with this code", "see the CPU vendor's manual")
             }
+            EventKind::Pmu(event) => advice(
+                format!("PMU `{}` does not take these terms, modifiers or this rate", event.pmu()),
+                "see the vendor's manual, and leave modifiers out",
+            ),
             _ => advice("the kernel does not take it with these modifiers", "leave the modifiers out"),
         })
 }

@@ -1,22 +1,19 @@
 //! What every opened event has in common: the attribute, and the call that opens it.
 
+use super::advice::Advice;
 use super::cpus::CpuId;
+use super::encoding;
 use super::open_error::Failure;
-use super::spec::{EventKind, EventSpec};
-use perf_event::events::Raw;
+use super::spec::EventSpec;
+use super::system_root::SYSTEM_ROOT;
 use perf_event::{Builder, Clock, Counter, ReadFormat};
 use std::io;
+use std::path::Path;
 
 /// The event on one CPU for all processes, disabled, neither sampled nor inherited: a program on the CPU could not read it else.
-pub(super) fn builder(spec: &EventSpec, cpu: CpuId) -> Builder<'static> {
+pub(super) fn builder(spec: &EventSpec, cpu: CpuId) -> Result<Builder<'static>, Advice> {
     let modifiers = spec.modifiers();
-    let mut builder = match spec.kind() {
-        EventKind::Hardware(event) => Builder::new(*event),
-        EventKind::Cache(event) => Builder::new(event.clone()),
-        EventKind::Raw(config) => Builder::new(Raw::new(*config)),
-        EventKind::Software(event) => Builder::new(*event),
-        EventKind::Breakpoint(breakpoint) => Builder::new(*breakpoint),
-    };
+    let mut builder = encoding::builder(Path::new(SYSTEM_ROOT), spec, cpu)?;
     builder
         .any_pid()
         .one_cpu(cpu.0 as usize)
@@ -29,7 +26,7 @@ pub(super) fn builder(spec: &EventSpec, cpu: CpuId) -> Builder<'static> {
         .exclude_host(modifiers.exclude_host())
         .read_format(ReadFormat::TOTAL_TIME_ENABLED | ReadFormat::TOTAL_TIME_RUNNING)
         .clockid(Clock::MONOTONIC);
-    builder
+    Ok(builder)
 }
 
 /// Opens the event; where the kernel cannot tell guests apart and no modifier asks it to, with guests.

@@ -26,11 +26,10 @@ impl CountingEvent {
     /// # Errors
     /// The kernel refuses the event.
     pub fn open(spec: &EventSpec, cpu: CpuId) -> Result<Self, OpenError> {
-        let mut builder = attribute::builder(spec, cpu);
-        match attribute::open(&mut builder, spec) {
-            Ok(counter) => Ok(Self { counter, cpu }),
-            Err(failure) => Err(OpenError { event: spec.clone(), cpu, purpose: Purpose::Count, failure }),
-        }
+        let error = |failure| OpenError { event: spec.clone(), cpu, purpose: Purpose::Count, failure };
+        let mut builder = attribute::builder(spec, cpu).map_err(|advice| error(advice.into()))?;
+        let counter = attribute::open(&mut builder, spec).map_err(error)?;
+        Ok(Self { counter, cpu })
     }
 
     /// Starts counting.
@@ -129,7 +128,7 @@ mod tests {
 
     #[test]
     fn the_attribute_does_not_sample() {
-        let attr = *attribute::builder(&"page-faults:u".parse().unwrap(), CpuId(0)).attrs();
+        let attr = *attribute::builder(&"page-faults:u".parse().unwrap(), CpuId(0)).unwrap().attrs();
         assert_eq!((attr.disabled(), attr.inherit(), attr.freq(), attr.precise_ip()), (1, 0, 0, 0));
         // SAFETY: every bit pattern is a number.
         assert_eq!(unsafe { attr.__bindgen_anon_1.sample_period }, 0);

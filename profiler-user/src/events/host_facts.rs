@@ -1,11 +1,13 @@
 //! What the host allows and offers, as far as it bears on perf events.
 
 use super::cpus::{self, CpuId};
+use super::pmu::Pmu;
+use super::system_root::{SYSTEM_ROOT, below};
 use caps::{CapSet, Capability, CapsHashSet};
 use rustix::process::{Resource, getrlimit};
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// What the host allows and offers, read once to explain refusals. A fact that cannot be read is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,19 +40,22 @@ impl HostFacts {
     /// Files are read, so read the facts before the events use up the file descriptors.
     pub fn read() -> Self {
         let open_files_limit = getrlimit(Resource::Nofile).current;
-        Self { open_files_limit, ..Self::from_root(Path::new("/"), caps::read(None, CapSet::Effective).ok()) }
+        Self {
+            open_files_limit,
+            ..Self::from_root(Path::new(SYSTEM_ROOT), caps::read(None, CapSet::Effective).ok())
+        }
     }
 
     /// The facts in the `proc` and `sys` below this folder, which do not tell [`Self::open_files_limit`].
     pub fn from_root(root: &Path, capabilities: Option<CapsHashSet>) -> Self {
         let text = |path: &str| fs::read_to_string(below(root, path)).ok();
-        let pmus = read_pmus(&below(root, PMUS));
+        let pmus = Pmu::all(root);
         Self {
             paranoid: text("/proc/sys/kernel/perf_event_paranoid").and_then(|text| text.trim().parse().ok()),
             max_sample_rate: text("/proc/sys/kernel/perf_event_max_sample_rate")
                 .and_then(|text| text.trim().parse().ok()),
-            has_core_pmu: pmus.as_ref().map(|pmus| pmus.iter().any(|pmu| is_core_pmu(root, pmu))),
-            pmus,
+            has_core_pmu: pmus.as_ref().map(|pmus| pmus.iter().any(Pmu::is_core)),
+            pmus: pmus.map(|pmus| pmus.iter().map(|pmu| pmu.name().to_owned()).collect()),
             capabilities,
             in_user_namespace: text("/proc/self/uid_map").map(|map| !maps_all_users(&map)),
             has_seccomp_filter: text("/proc/self/status").and_then(|status| has_seccomp_filter(&status)),
@@ -64,27 +69,6 @@ impl HostFacts {
     pub fn has_capability(&self, capability: Capability) -> Option<bool> {
         self.capabilities.as_ref().map(|capabilities| capabilities.contains(&capability))
     }
-}
-
-const PMUS: &str = "/sys/bus/event_source/devices";
-
-/// The absolute path, taken below `root`.
-fn below(root: &Path, path: &str) -> PathBuf {
-    root.join(path.trim_start_matches('/'))
-}
-
-fn read_pmus(folder: &Path) -> Option<Vec<String>> {
-    let entries = fs::read_dir(folder).ok()?;
-    let mut names: Vec<String> =
-        entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
-    names.sort_unstable();
-    Some(names)
-}
-
-/// x86 names it `cpu`; hybrid x86 and arm64 give each kind of core a PMU with the list of its CPUs.
-fn is_core_pmu(root: &Path, name: &str) -> bool {
-    let has_cpus = || below(root, PMUS).join(name).join("cpus").exists();
-    name == "cpu" || name.starts_with("armv8_") || name.starts_with("armv9_") || has_cpus()
 }
 
 /// The first namespace maps every user to itself (user_namespaces(7)).
@@ -105,13 +89,8 @@ fn has_hypervisor_flag(cpuinfo: &str) -> Option<bool> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::system_root::write;
     use super::*;
-
-    fn write(root: &Path, path: &str, text: &str) {
-        let path = below(root, path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    }
 
     #[test]
     fn an_empty_root_gives_no_facts() {
@@ -156,7 +135,7 @@ mod tests {
         let has_core_pmu = |files: &[&str]| {
             let root = tempfile::tempdir().unwrap();
             for file in files {
-                write(root.path(), &format!("{PMUS}/{file}"), "0\n");
+                write(root.path(), &format!("/sys/bus/event_source/devices/{file}"), "0\n");
             }
             HostFacts::from_root(root.path(), None).has_core_pmu
         };

@@ -3,8 +3,10 @@
 //! - [`EventSpec`] is one event in perf's spelling; [`Rate`] and [`Precise`] say how it is sampled.
 //! - [`find_precise`] finds the precise level once; [`SamplingEvent`] and [`CountingEvent`] are the event opened on one CPU.
 //! - [`Refusal`] turns a failed open and the [`HostFacts`] into a cause and a remedy.
+//! - [`catalogue`] lists the events that have names here.
 //! - [`cpus`] reads CPU lists, the kernel's and the user's.
 
+pub mod catalogue;
 pub mod cpus;
 
 mod advice;
@@ -13,28 +15,37 @@ mod breakpoint;
 mod cache;
 mod counted;
 mod counting;
+mod encoding;
 mod host_facts;
 mod modifiers;
 mod names;
 mod open_error;
 mod parse_error;
+mod pmu;
+mod pmu_event;
+mod pmu_format;
 mod precise;
 mod probe;
 mod rate;
 mod refusal;
 mod sampling;
 mod spec;
+mod system_root;
+mod tracepoint;
 
 pub use counted::Counted;
 pub use counting::CountingEvent;
 pub use cpus::CpuId;
+pub use encoding::cpus_of;
 pub use host_facts::HostFacts;
 pub use modifiers::Modifiers;
 pub use open_error::{Failure, OpenError, Purpose};
 pub use parse_error::ParseEventError;
+pub use pmu_event::PmuEvent;
 pub use precise::Precise;
 pub use probe::find_precise;
 pub use rate::Rate;
 pub use refusal::Refusal;
 pub use sampling::{Notices, SamplingEvent};
 pub use spec::{EventKind, EventSpec};
+pub use tracepoint::Tracepoint;

@@ -1,5 +1,6 @@
 //! Why an event could not be opened: what was asked, and the kernel's answer.
 
+use super::advice::Advice;
 use super::cpus::CpuId;
 use super::precise::Precise;
 use super::rate::Rate;
@@ -39,6 +40,13 @@ pub enum Purpose {
 /// A step of opening an event that failed, and the kernel's errno as it is; `ENODEV` when the CPU is offline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
+    /// This machine has no such PMU, term or tracepoint.
+    Unknown {
+        /// Why.
+        cause: String,
+        /// What to do instead.
+        remedy: String,
+    },
     /// perf_event_open(2).
     Open {
         /// The kernel's answer.
@@ -77,11 +85,18 @@ impl Purpose {
 }
 
 impl Failure {
-    /// The kernel's errno.
+    /// The kernel's errno; `ENOENT` for what it need not be asked.
     pub fn errno(&self) -> i32 {
         match self {
+            Self::Unknown { .. } => libc::ENOENT,
             Self::Open { errno } | Self::MapRing { errno } => *errno,
         }
+    }
+}
+
+impl From<Advice> for Failure {
+    fn from(Advice { cause, remedy }: Advice) -> Self {
+        Self::Unknown { cause, remedy }
     }
 }
 
@@ -98,6 +113,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let answer = io::Error::from_raw_os_error(self.errno());
         match self {
+            Self::Unknown { cause, .. } => f.write_str(cause),
             Self::Open { .. } => write!(f, "perf_event_open: {answer}"),
             Self::MapRing { .. } => write!(f, "mmap of its ring: {answer}"),
         }

@@ -6,7 +6,7 @@ use crate::suggest::did_you_mean;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseEventError {
     /// No event has this name.
-    #[error("unknown event `{}`{}", name.escape_debug(), did_you_mean(suggestions, "an event of `perf list`, such as cycles or cpu-clock"))]
+    #[error("unknown event `{}`{}", name.escape_debug(), did_you_mean(suggestions, "an event of `bpfprof list`, such as cycles or cpu-clock"))]
     Unknown {
         /// The name as it was written.
         name: String,
@@ -80,15 +80,19 @@ pub enum ParseEventError {
         /// What is wrong, and what would be right.
         problem: &'static str,
     },
-    /// perf knows this form of event, bpfprof does not.
-    #[error("{form} such as `{}` are not supported yet: {instead}", event.escape_debug())]
-    NotSupportedYet {
-        /// The form, in the plural.
-        form: &'static str,
+    /// An event of a PMU is not `PMU/term=value,…/`.
+    #[error("bad PMU event `{}`: {problem}", event.escape_debug())]
+    BadPmuEvent {
         /// The whole event as it was written.
         event: String,
-        /// What to write instead.
-        instead: &'static str,
+        /// What is wrong, and what would be right.
+        problem: String,
+    },
+    /// Several events in braces, where one is wanted.
+    #[error("`{}` is a group of events, where one is wanted: name a single event", event.escape_debug())]
+    Group {
+        /// The group as it was written.
+        event: String,
     },
 }
 

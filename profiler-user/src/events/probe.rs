@@ -1,13 +1,14 @@
 //! Whether and how precisely an event can be sampled here.
 
+use super::counting::CountingEvent;
 use super::cpus::CpuId;
 use super::host_facts::HostFacts;
-use super::open_error::OpenError;
+use super::open_error::{Failure, OpenError, Purpose};
 use super::precise::Precise;
 use super::rate::Rate;
 use super::refusal::Refusal;
 use super::sampling::SamplingEvent;
-use super::spec::EventSpec;
+use super::spec::{EventKind, EventSpec};
 
 /// The precise level to open the event with on every CPU, found by opening it on one.
 ///
@@ -22,8 +23,27 @@ pub fn find_precise(spec: &EventSpec, rate: Rate, cpu: CpuId) -> Result<Precise,
     }
     let levels = levels(spec, rate)?;
     let facts = HostFacts::read();
-    first_to_open(&levels, |precise| SamplingEvent::open(spec, rate, cpu, precise).map(drop))
-        .map_err(|error| Refusal::new(&error, &facts))
+    first_to_open(&levels, |precise| open(spec, rate, cpu, precise)).map_err(|error| {
+        match error.event.kind() {
+            EventKind::Pmu(_) | EventKind::Tracepoint(_)
+                if error.errno() == libc::EINVAL && CountingEvent::open(spec, cpu).is_ok() =>
+            {
+                Refusal::of_counted_only(spec, error.purpose)
+            }
+            _ => Refusal::new(&error, &facts),
+        }
+    })
+}
+
+/// Opens and closes the event. At a tracepoint this succeeds, but the kernel refuses the sampling program: programs of type
+/// `PERF_EVENT` run for other events only (`perf_event_set_bpf_prog()`, kernel/events/core.c).
+fn open(spec: &EventSpec, rate: Rate, cpu: CpuId, precise: Precise) -> Result<(), OpenError> {
+    SamplingEvent::open(spec, rate, cpu, precise)?;
+    if !matches!(spec.kind(), EventKind::Tracepoint(_)) {
+        return Ok(());
+    }
+    let purpose = Purpose::Sample { rate, precise };
+    Err(OpenError { event: spec.clone(), cpu, purpose, failure: Failure::Open { errno: libc::EINVAL } })
 }
 
 /// x86 alone has precise levels. The PMUs of aarch64 take `precise_ip` and ignore it, so a level there would
@@ -54,7 +74,6 @@ fn first_to_open(
 
 #[cfg(test)]
 mod tests {
-    use super::super::open_error::{Failure, Purpose};
     use super::*;
     use std::num::{NonZeroU32, NonZeroU64};
 
@@ -136,6 +155,20 @@ mod tests {
         let period = text(&page_faults, Rate::Period(NonZeroU64::MAX));
         assert!(period.contains("is above 9223372036854775807"), "{period}");
         assert!(text(&EventSpec::cpu_clock(), Rate::EVERY).contains("10000 ns"));
+    }
+
+    #[test]
+    fn what_only_counts_is_refused_with_what_works() {
+        // Every x86 has the timestamp counter.
+        let tsc: EventSpec = "msr/tsc/".parse().unwrap();
+        match CountingEvent::open(&tsc, CpuId(0)) {
+            Ok(_) => {
+                let refusal = find_precise(&tsc, tsc.default_rate(), CpuId(0)).unwrap_err();
+                assert_eq!(refusal.cause(), "its PMU counts, and raises no samples");
+                assert!(refusal.remedy().contains("--counters"), "{refusal}");
+            }
+            Err(error) => assert!(matches!(error.failure, Failure::Unknown { .. }), "{error}"),
+        }
     }
 
     #[test]

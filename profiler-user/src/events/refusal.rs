@@ -5,7 +5,7 @@ use super::host_facts::HostFacts;
 use super::open_error::{OpenError, Purpose};
 use super::precise::Precise;
 use super::rate::Rate;
-use super::spec::EventSpec;
+use super::spec::{EventKind, EventSpec};
 
 /// Why an event cannot be sampled or counted here: one sentence of cause and remedy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -43,6 +43,16 @@ impl Refusal {
                 "use a longer period, or a lower frequency",
             )
         })
+    }
+
+    /// The event can be counted, and raises no samples that a program could take.
+    pub(super) fn of_counted_only(event: &EventSpec, purpose: Purpose) -> Self {
+        let cause = match event.kind() {
+            EventKind::Tracepoint(_) => "the kernel runs no sampling program at a tracepoint",
+            _ => "its PMU counts, and raises no samples",
+        };
+        let remedy = "count it beside another event with --counters and --attribution delta";
+        Self::without_asking(event, purpose, libc::EINVAL, cause.to_owned(), remedy)
     }
 
     /// The CPU's PMU takes a precise level and ignores it.

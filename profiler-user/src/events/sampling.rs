@@ -1,5 +1,6 @@
 //! One event opened on one CPU for sampling.
 
+use super::advice::Advice;
 use super::attribute;
 use super::counted::Counted;
 use super::cpus::CpuId;
@@ -43,7 +44,7 @@ impl SamplingEvent {
     pub fn open(spec: &EventSpec, rate: Rate, cpu: CpuId, precise: Precise) -> Result<Self, OpenError> {
         let purpose = Purpose::Sample { rate, precise };
         let error = |failure| OpenError { event: spec.clone(), cpu, purpose, failure };
-        let mut builder = builder(spec, rate, cpu, precise);
+        let mut builder = builder(spec, rate, cpu, precise).map_err(|advice| error(advice.into()))?;
         let counter = attribute::open(&mut builder, spec).map_err(error)?;
         let sampler = counter
             .sampled(SMALLEST_RING)
@@ -139,8 +140,8 @@ const SMALLEST_RING: usize = 1;
 const MOST_RECORDS: usize = 8192;
 
 /// No `PERF_SAMPLE_PERIOD`: with it the kernel samples *every* software event and ignores a fixed period.
-fn builder(spec: &EventSpec, rate: Rate, cpu: CpuId, precise: Precise) -> Builder<'static> {
-    let mut builder = attribute::builder(spec, cpu);
+fn builder(spec: &EventSpec, rate: Rate, cpu: CpuId, precise: Precise) -> Result<Builder<'static>, Advice> {
+    let mut builder = attribute::builder(spec, cpu)?;
     match rate {
         Rate::Frequency(hertz) => builder.sample_frequency(u64::from(hertz.get())),
         Rate::Period(period) => builder.sample_period(period.get()),
@@ -150,7 +151,7 @@ fn builder(spec: &EventSpec, rate: Rate, cpu: CpuId, precise: Precise) -> Builde
         // Else attaching a program that calls bpf_get_stack() fails with EPROTO (kernel/events/core.c).
         builder.sample(SampleFlag::CALLCHAIN);
     }
-    builder
+    Ok(builder)
 }
 
 #[cfg(test)]
@@ -248,7 +249,7 @@ mod tests {
         let attribute = |event: &str, precise: u8| {
             let spec: EventSpec = event.parse().unwrap();
             let precise = Precise::new(precise).unwrap();
-            *builder(&spec, spec.default_rate(), CpuId(0), precise).attrs()
+            *builder(&spec, spec.default_rate(), CpuId(0), precise).unwrap().attrs()
         };
         let attr = attribute("cycles:u", 2);
         assert_eq!((attr.disabled(), attr.inherit(), attr.freq(), attr.precise_ip()), (1, 0, 1, 2));

@@ -3,7 +3,9 @@
 use super::modifiers::Modifiers;
 use super::names::{HARDWARE, Named, SOFTWARE, WITHOUT_SAMPLES, by_event, by_name};
 use super::parse_error::ParseEventError;
+use super::pmu_event::{self, PmuEvent};
 use super::rate::Rate;
+use super::tracepoint::Tracepoint;
 use super::{breakpoint, cache};
 use crate::suggest;
 use perf_event::events::{Breakpoint, Cache, Hardware, Software};
@@ -34,6 +36,10 @@ pub enum EventKind {
     Software(Software),
     /// An address that the CPU's debug registers watch in every process.
     Breakpoint(Breakpoint),
+    /// An event of a PMU that is named.
+    Pmu(Box<PmuEvent>),
+    /// A place in the kernel.
+    Tracepoint(Box<Tracepoint>),
 }
 
 impl EventSpec {
@@ -45,13 +51,6 @@ impl EventSpec {
     /// `cpu-clock`, what every machine can sample.
     pub fn cpu_clock() -> Self {
         EventKind::Software(Software::CPU_CLOCK).into()
-    }
-
-    /// Every event that perf has a name for on all machines: hardware, software, cache, in this order.
-    pub fn generic() -> impl Iterator<Item = Self> {
-        let hardware = HARDWARE.iter().map(|named| EventKind::Hardware(named.event));
-        let software = SOFTWARE.iter().map(|named| EventKind::Software(named.event));
-        hardware.chain(software).chain(cache::all().map(EventKind::Cache)).map(Self::from)
     }
 
     /// What is counted.
@@ -71,7 +70,8 @@ impl EventSpec {
             EventKind::Software(event) => by_event(SOFTWARE, event).map_or(UNNAMED_UNIT, |named| named.unit),
             EventKind::Cache(event) => cache::unit(event),
             EventKind::Breakpoint(breakpoint) => breakpoint::unit(breakpoint),
-            EventKind::Raw(_) => UNNAMED_UNIT,
+            EventKind::Pmu(event) => event.only_name().map_or(UNNAMED_UNIT, unit_of_generic),
+            EventKind::Raw(_) | EventKind::Tracepoint(_) => UNNAMED_UNIT,
         }
     }
 
@@ -84,12 +84,37 @@ impl EventSpec {
 
     /// Whether the CPU's PMU counts the event. Only such events have precise levels.
     pub fn is_counted_by_pmu(&self) -> bool {
-        matches!(self.kind, EventKind::Hardware(_) | EventKind::Cache(_) | EventKind::Raw(_))
+        match &self.kind {
+            EventKind::Hardware(_) | EventKind::Cache(_) | EventKind::Raw(_) => true,
+            EventKind::Pmu(event) => event.is_of_core(),
+            EventKind::Software(_) | EventKind::Breakpoint(_) | EventKind::Tracepoint(_) => false,
+        }
     }
 
-    /// The rate when the user gives none: every execution of a breakpoint, which is exact, else 997 Hz.
+    /// The rate that is part of the event: `period=N` of a PMU's event.
+    pub fn own_rate(&self) -> Option<Rate> {
+        match &self.kind {
+            EventKind::Pmu(event) => event.period.map(Rate::Period),
+            _ => None,
+        }
+    }
+
+    /// The rate when the user gives none: the event's own, every hit of a breakpoint or tracepoint, which is exact, else
+    /// 997 Hz.
     pub fn default_rate(&self) -> Rate {
-        if matches!(self.kind, EventKind::Breakpoint(_)) { Rate::EVERY } else { Rate::DEFAULT_FREQUENCY }
+        self.own_rate().unwrap_or(match self.kind {
+            EventKind::Breakpoint(_) | EventKind::Tracepoint(_) => Rate::EVERY,
+            _ => Rate::DEFAULT_FREQUENCY,
+        })
+    }
+
+    /// What to call the event: the user's own name for it (`name=TEXT` of a PMU's event), else its spelling.
+    pub fn name(&self) -> String {
+        let own = match &self.kind {
+            EventKind::Pmu(event) => event.name.clone(),
+            _ => None,
+        };
+        own.unwrap_or_else(|| self.to_string())
     }
 }
 
@@ -120,7 +145,12 @@ impl FromStr for EventSpec {
 impl fmt::Display for EventSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.kind.fmt(f)?;
-        if self.modifiers == Modifiers::default() { Ok(()) } else { write!(f, ":{}", self.modifiers) }
+        let separator = if matches!(self.kind, EventKind::Pmu(_)) { "" } else { ":" };
+        if self.modifiers == Modifiers::default() {
+            Ok(())
+        } else {
+            write!(f, "{separator}{}", self.modifiers)
+        }
     }
 }
 
@@ -138,36 +168,50 @@ impl fmt::Display for EventKind {
             // At least two bytes: unit mask and event select, as vendors' manuals and perf's own examples
             // write them.
             Self::Raw(config) => write!(f, "r{config:04x}"),
+            Self::Pmu(event) => event.fmt(f),
+            Self::Tracepoint(tracepoint) => tracepoint.fmt(f),
         }
     }
 }
 
 const UNNAMED_UNIT: &str = "events";
 
+/// The unit of a generic event of the CPU's PMU, by its name.
+fn unit_of_generic(name: &str) -> &'static str {
+    match by_name(HARDWARE, name) {
+        Some(named) => named.unit,
+        None => cache::parse(name).and_then(Result::ok).map_or(UNNAMED_UNIT, |event| cache::unit(&event)),
+    }
+}
+
 /// Splits the event into what it counts and the text of its modifiers.
 fn parse_kind(event: &str) -> Result<(EventKind, Option<&str>), ParseEventError> {
     if event.contains(['{', '}']) {
-        return Err(not_supported("groups of events", event, "name a single event"));
+        return Err(ParseEventError::Group { event: event.to_owned() });
     }
     if event.starts_with(breakpoint::PREFIX) {
         let (breakpoint, modifiers) = breakpoint::parse(event)?;
         return Ok((EventKind::Breakpoint(breakpoint), modifiers));
     }
     if event.contains('/') {
-        return Err(not_supported("events of a named PMU", event, "use a raw code such as r01c4"));
+        let (event, modifiers) = pmu_event::parse(event)?;
+        return Ok((EventKind::Pmu(Box::new(event)), modifiers));
     }
     let (name, modifiers) = match event.split_once(':') {
         Some((name, modifiers)) => (name, Some(modifiers)),
         None => (event, None),
     };
-    match parse_name(name)? {
-        Some(kind) => Ok((kind, modifiers)),
-        None if modifiers.is_some_and(|text| Modifiers::parse(text, event).is_err()) => Err(not_supported(
-            "tracepoints",
-            event,
-            "use an event of `perf list hw sw cache`, such as context-switches",
-        )),
-        None => Err(unknown(name)),
+    if let Some(kind) = parse_name(name)? {
+        return Ok((kind, modifiers));
+    }
+    match Tracepoint::parse(event) {
+        // A mistyped name with modifiers looks like a tracepoint too.
+        Some((tracepoint, modifiers_of_it))
+            if modifiers.is_none_or(|text| Modifiers::parse(text, event).is_err()) =>
+        {
+            Ok((EventKind::Tracepoint(Box::new(tracepoint)), modifiers_of_it))
+        }
+        _ => Err(unknown(name)),
     }
 }
 
@@ -203,10 +247,6 @@ fn unknown(name: &str) -> ParseEventError {
     let software = SOFTWARE.iter().flat_map(Named::spellings).map(str::to_owned);
     let known = hardware.chain(software).chain(cache::all().map(|event| cache::canonical(&event)));
     ParseEventError::Unknown { name: name.to_owned(), suggestions: suggest::nearest(name, known) }
-}
-
-fn not_supported(form: &'static str, event: &str, instead: &'static str) -> ParseEventError {
-    ParseEventError::NotSupportedYet { form, event: event.to_owned(), instead }
 }
 
 #[cfg(test)]
@@ -252,6 +292,9 @@ mod tests {
             ("mem:4198704:x:u", "mem:0x401130:x:u"),
             ("mem:0x401130", "mem:0x401130:rw"),
             ("mem:0x401130/8:u", "mem:0x401130/8:rw:u"),
+            ("cpu/event=0xd1,umask=32/:u", "cpu/event=0xd1,umask=0x20/u"),
+            ("cpu/event=1,name=mine/", "cpu/event=0x1,name=mine/"),
+            ("sched:sched_switch:k", "sched:sched_switch:k"),
         ] {
             assert_eq!(parse(written).to_string(), displayed);
             assert_eq!(parse(displayed), parse(written));
@@ -280,6 +323,10 @@ mod tests {
             ("minor-faults", "faults", false),
             ("mem:16:x", "executions", false),
             ("mem:16:w", "accesses", false),
+            ("cpu_core/cycles/", "cycles", false),
+            ("cpu/LLC-load-misses/u", "misses", false),
+            ("cpu/event=1/", "events", false),
+            ("msr/tsc/", "events", false),
         ] {
             assert_eq!((parse(event).unit(), parse(event).is_clock()), (unit, is_clock), "{event}");
         }
@@ -308,17 +355,32 @@ mod tests {
     }
 
     #[test]
+    fn events_of_pmus_and_tracepoints() {
+        assert_eq!(parse("cpu/event=0xd1/u").modifiers(), parse("cycles:u").modifiers());
+        assert_eq!(parse("cpu/event=1,period=100/").default_rate().to_string(), "every 100 events");
+        assert_eq!(
+            parse("cpu/event=1,period=100/").own_rate(),
+            Some(parse("cpu/event=1,period=100/").default_rate())
+        );
+        assert_eq!(
+            (parse("cpu/event=1,name=mine/").name(), parse("cs:u").name()),
+            ("mine".into(), "context-switches:u".into())
+        );
+        assert!(parse("cpu/event=0xd1/pp").is_counted_by_pmu());
+        assert!(error("software/config=3/p").contains("is not raised by the CPU's PMU"));
+        let switch = parse("sched:sched_switch");
+        assert!(matches!(switch.kind(), EventKind::Tracepoint(_)));
+        assert_eq!((switch.unit(), switch.default_rate()), ("events", Rate::EVERY));
+        assert!(error("sched:sched_switch:p").contains("`sched:sched_switch` is not raised"));
+        assert!(error("sched:sched_switch:").contains("no modifier"));
+    }
+
+    #[test]
     fn other_forms_of_perf_are_refused_in_words() {
         for (event, words) in [
-            (
-                "cpu/event=0xd1,umask=0x20/",
-                "named PMU such as `cpu/event=0xd1,umask=0x20/` are not supported yet: use a raw",
-            ),
-            (
-                "{cycles,instructions}",
-                "groups of events such as `{cycles,instructions}` are not supported yet",
-            ),
-            ("sched:sched_switch", "tracepoints such as `sched:sched_switch` are not supported yet"),
+            ("cpu/event=0xd1", "bad PMU event `cpu/event=0xd1`: the closing `/` is missing"),
+            ("cpu/event=0xd1/z", "unknown modifier `z`"),
+            ("{cycles,instructions}", "`{cycles,instructions}` is a group of events, where one is wanted"),
             ("bpf-output", "`bpf-output` raises no samples"),
             ("dummy", "`dummy` raises no samples"),
             ("L1-icache-stores", "has no stores"),

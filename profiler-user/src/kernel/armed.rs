@@ -1,18 +1,19 @@
 //! The events of one CPU, with the sample program attached.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use super::KernelError;
 use super::link::PerfLink;
 use super::programs::Programs;
 use super::sampler::SampledEvent;
-use crate::events::{Counted, CountingEvent, CpuId, EventSpec, OpenError, SamplingEvent};
+use crate::events::{Counted, CountingEvent, CpuId, EventSpec, OpenError, SamplingEvent, cpus_of};
 
-/// The events of one CPU. The links go first.
+/// The events of one CPU, by their index; those that do not count on this CPU are absent. The links go first.
 pub(super) struct Armed {
     links: Vec<PerfLink>,
-    events: Vec<SamplingEvent>,
-    counters: Vec<CountingEvent>,
+    events: BTreeMap<usize, SamplingEvent>,
+    counters: BTreeMap<usize, CountingEvent>,
 }
 
 impl Armed {
@@ -22,23 +23,28 @@ impl Armed {
         counters: &[EventSpec],
         cpu: CpuId,
     ) -> Result<Self, OpenError> {
-        let events =
-            events.iter().map(|event| SamplingEvent::open(&event.spec, event.rate, cpu, event.precise));
-        let counters = counters.iter().map(|spec| CountingEvent::open(spec, cpu));
-        Ok(Self {
-            links: Vec::new(),
-            events: events.collect::<Result<_, _>>()?,
-            counters: counters.collect::<Result<_, _>>()?,
-        })
+        let here = |spec: &EventSpec| !cpus_of(spec, &BTreeSet::from([cpu])).is_empty();
+        let mut armed = Self { links: Vec::new(), events: BTreeMap::new(), counters: BTreeMap::new() };
+        for (index, SampledEvent { spec, rate, precise }) in events.iter().enumerate() {
+            if here(spec) {
+                armed.events.insert(index, SamplingEvent::open(spec, *rate, cpu, *precise)?);
+            }
+        }
+        for (index, spec) in counters.iter().enumerate() {
+            if here(spec) {
+                armed.counters.insert(index, CountingEvent::open(spec, cpu)?);
+            }
+        }
+        Ok(armed)
     }
 
     /// Attaches the sample program to each event, with the event's index as cookie, and shows it the counters.
     pub(super) fn attach(&mut self, programs: &mut Programs) -> Result<(), KernelError> {
-        for (counter, event) in self.counters.iter().enumerate() {
-            programs.set_counter(counter as u32, event)?;
+        for (&counter, event) in &self.counters {
+            programs.set_counter(counter, event)?;
         }
         let program = programs.sample_program()?;
-        for (index, event) in self.events.iter().enumerate() {
+        for (&index, event) in &self.events {
             let link = PerfLink::create(program, event, index as u64)
                 .map_err(KernelError::system("attaching the sample program"))?;
             self.links.push(link);
@@ -48,33 +54,30 @@ impl Armed {
 
     /// Starts counting, then sampling: a sample must find its counters at work.
     pub(super) fn enable(&mut self) -> io::Result<()> {
-        self.counters.iter_mut().try_for_each(CountingEvent::enable)?;
-        self.events.iter_mut().try_for_each(SamplingEvent::enable)
+        self.counters.values_mut().try_for_each(CountingEvent::enable)?;
+        self.events.values_mut().try_for_each(SamplingEvent::enable)
     }
 
     /// Stops sampling, then counting.
     pub(super) fn disable(&mut self) -> io::Result<()> {
-        self.events.iter_mut().try_for_each(SamplingEvent::disable)?;
-        self.counters.iter_mut().try_for_each(CountingEvent::disable)
+        self.events.values_mut().try_for_each(SamplingEvent::disable)?;
+        self.counters.values_mut().try_for_each(CountingEvent::disable)
     }
 
-    /// What an event, or behind the events a counter, has counted; nothing where it cannot be read.
-    pub(super) fn counted(&mut self, index: usize) -> Counted {
-        let events = self.events.len();
-        let read = match self.events.get_mut(index) {
-            Some(event) => event.read(),
-            None => match self.counters.get_mut(index - events) {
-                Some(counter) => counter.read(),
-                None => return Counted::default(),
-            },
-        };
-        read.unwrap_or_default()
+    /// What a sampled event has counted here; nothing where it cannot be read.
+    pub(super) fn counted(&mut self, event: usize) -> Counted {
+        self.events.get_mut(&event).and_then(|event| event.read().ok()).unwrap_or_default()
+    }
+
+    /// What a counter has counted here; nothing where it cannot be read.
+    pub(super) fn counter_counted(&mut self, counter: usize) -> Counted {
+        self.counters.get_mut(&counter).and_then(|counter| counter.read().ok()).unwrap_or_default()
     }
 
     /// Adds the throttlings of each event since the last call. Their rings are small: to be called at each drain.
     pub(super) fn drain_throttles(&mut self, throttles: &mut [u64]) {
-        for (event, throttles) in self.events.iter_mut().zip(throttles) {
-            *throttles += event.drain_notices().throttles;
+        for (&index, event) in &mut self.events {
+            throttles[index] += event.drain_notices().throttles;
         }
     }
 }

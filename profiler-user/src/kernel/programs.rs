@@ -204,7 +204,7 @@ impl Programs {
     }
 
     /// Shows the programs the event of a counter on its CPU. It is shown for as long as the programs are there.
-    pub(super) fn set_counter(&mut self, counter: u32, event: &CountingEvent) -> Result<(), KernelError> {
+    pub(super) fn set_counter(&mut self, counter: usize, event: &CountingEvent) -> Result<(), KernelError> {
         let Some(Map::PerfEventArray(events)) = self.ebpf.map(&format!("COUNTER_{counter}")) else {
             return Err(KernelError::Object("map for that many counters"));
         };

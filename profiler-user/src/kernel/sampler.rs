@@ -1,6 +1,7 @@
 //! Sampling on all CPUs: one event and one link each, and the tables behind them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Add as _;
 
 use aya::maps::{MapData, RingBuf};
 use bytes::Buf as _;
@@ -64,8 +65,10 @@ pub struct Sampler {
     file_requests: RingBuf<MapData>,
     programs: Programs,
     running: bool,
-    /// By event, then by counter: what CPUs had counted that went offline.
+    /// What CPUs had counted that went offline, by event.
     retired: Vec<Counted>,
+    /// As above, by counter.
+    retired_counters: Vec<Counted>,
     /// By event.
     throttles: Vec<u64>,
     idle_time: IdleTime,
@@ -87,7 +90,8 @@ impl Sampler {
         let unwind_tables = UnwindTables::new(&programs, options.unwind_memory)?;
         let file_requests = programs.take_file_requests()?;
         let mut sampler = Self {
-            retired: vec![Counted::default(); options.events.len() + options.counters.len()],
+            retired: vec![Counted::default(); options.events.len()],
+            retired_counters: vec![Counted::default(); options.counters.len()],
             throttles: vec![0; options.events.len()],
             options,
             armed: BTreeMap::new(),
@@ -214,7 +218,8 @@ impl Sampler {
     /// What became of everything that a sampled event counted so far, by its index.
     pub fn accounting(&mut self, event: usize) -> Accounting {
         self.drain_notices();
-        let counted = self.counted(event);
+        let here = self.armed.values_mut().map(|armed| armed.counted(event));
+        let counted = here.fold(self.retired[event], Counted::add);
         let spec = &self.options.events[event].spec;
         Accounting {
             kept: self.amount(event, Fate::Kept),
@@ -232,17 +237,12 @@ impl Sampler {
 
     /// What a counter counted so far, by its index.
     pub fn counter_accounting(&mut self, counter: usize) -> CounterAccounting {
+        let here = self.armed.values_mut().map(|armed| armed.counter_counted(counter));
         CounterAccounting {
-            counted: self.counted(self.options.events.len() + counter),
+            counted: here.fold(self.retired_counters[counter], Counted::add),
             others: self.tables.residual(Whose::Others, counter as u32),
             residual: self.tables.residual(Whose::Targets, counter as u32),
         }
-    }
-
-    /// By event, then by counter.
-    fn counted(&mut self, index: usize) -> Counted {
-        let retired = self.retired[index];
-        self.armed.values_mut().fold(retired, |sum, armed| sum + armed.counted(index))
     }
 
     /// Samples of the main event in the profile, and those lost so far. Unlike [`Self::accounting`] it asks the kernel nothing.
@@ -289,8 +289,11 @@ impl Sampler {
 
     fn retire(&mut self, cpu: CpuId) {
         if let Some(mut armed) = self.armed.remove(&cpu) {
-            for (index, retired) in self.retired.iter_mut().enumerate() {
-                *retired = *retired + armed.counted(index);
+            for (event, retired) in self.retired.iter_mut().enumerate() {
+                *retired = *retired + armed.counted(event);
+            }
+            for (counter, retired) in self.retired_counters.iter_mut().enumerate() {
+                *retired = *retired + armed.counter_counted(counter);
             }
             armed.drain_throttles(&mut self.throttles);
         }

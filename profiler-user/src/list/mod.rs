@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 
 use crate::cli::ListOptions;
+use crate::events::catalogue::{cache_events, hardware_events, software_events};
 use crate::events::{EventSpec, cpus, find_precise};
 
 /// Lists the events that perf has names for. The exit status is a failure when none is of the pattern.
@@ -19,7 +20,7 @@ pub fn run(options: &ListOptions) -> anyhow::Result<ExitCode> {
         options.pattern.as_ref().is_none_or(|pattern| event.to_string().contains(pattern.as_str()))
     };
     let mut stdout = io::BufWriter::new(io::stdout().lock());
-    for event in EventSpec::generic().filter(wanted) {
+    for event in hardware_events().chain(software_events()).chain(cache_events()).filter(wanted) {
         let opens = find_precise(&event, event.default_rate(), cpu);
         let answer = opens.map_or_else(|refusal| refusal.cause().to_owned(), |_| event.unit().to_owned());
         writeln!(stdout, "{event}  {answer}").context("cannot write to stdout")?;

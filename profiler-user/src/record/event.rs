@@ -1,11 +1,12 @@
 //! The events of a run: those asked for or none; the default with its labelled stand-in.
 
+use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 
 use profiler_common::limits::{MAX_COUNTERS, MAX_EVENTS};
 
 use crate::cli::{Counters, Options};
-use crate::events::{CountingEvent, CpuId, EventSpec, HostFacts, Rate, Refusal, cpus, find_precise};
+use crate::events::{CountingEvent, CpuId, EventSpec, HostFacts, Rate, Refusal, cpus, cpus_of, find_precise};
 use crate::kernel::{KernelError, SampledEvent};
 use crate::profile::{Attribution, MissingCounter};
 
@@ -75,27 +76,38 @@ impl ChosenEvents {
 pub(super) fn choose(options: &Options) -> Result<ChosenEvents, EventsError> {
     let host = HostFacts::read();
     let online = cpus::online().map_err(KernelError::from)?;
-    let cpu = match &options.cpus {
-        Some(asked) => *asked.intersection(&online).next().ok_or(KernelError::NoCpu)?,
-        None => *online.first().ok_or(KernelError::NoCpu)?,
+    let cpus: BTreeSet<CpuId> = match &options.cpus {
+        Some(asked) => asked.intersection(&online).copied().collect(),
+        None => online,
     };
-    let mut chosen = choose_main(options, cpu, host)?;
+    let mut chosen = choose_main(options, &cpus, host)?;
     let asked = options.counters.clone().unwrap_or_else(|| default_counters(&chosen));
-    choose_counters(&mut chosen, asked, options.attribution, cpu)?;
+    choose_counters(&mut chosen, asked, options.attribution, &cpus)?;
     Ok(chosen)
 }
 
-fn choose_main(options: &Options, cpu: CpuId, host: HostFacts) -> Result<ChosenEvents, Refusal> {
+/// The CPU to try an event on.
+fn trial_cpu(spec: &EventSpec, cpus: &BTreeSet<CpuId>) -> Result<CpuId, KernelError> {
+    // Where it counts on none of them, opening it says so.
+    cpus_of(spec, cpus).first().or(cpus.first()).copied().ok_or(KernelError::NoCpu)
+}
+
+fn choose_main(
+    options: &Options,
+    cpus: &BTreeSet<CpuId>,
+    host: HostFacts,
+) -> Result<ChosenEvents, KernelError> {
     if let Some(spec) = &options.event {
-        return open(spec.clone(), options, cpu, host);
+        return Ok(open(spec.clone(), options, trial_cpu(spec, cpus)?, host)?);
     }
+    let cpu = *cpus.first().ok_or(KernelError::NoCpu)?;
     match open(EventSpec::cycles(), options, cpu, host.clone()) {
         Err(refusal) if lacks_hardware(&refusal) => {
             let mut chosen = open(EventSpec::cpu_clock(), options, cpu, host)?;
             chosen.fallback = Some(format!("cpu-clock stands in for cycles: {}", refusal.cause()));
             Ok(chosen)
         }
-        chosen => chosen,
+        chosen => Ok(chosen?),
     }
 }
 
@@ -145,7 +157,7 @@ fn choose_counters(
     chosen: &mut ChosenEvents,
     asked: Counters,
     attribution: Attribution,
-    cpu: CpuId,
+    cpus: &BTreeSet<CpuId>,
 ) -> Result<(), EventsError> {
     let (mut sampled, mut read) = (Vec::new(), Vec::new());
     for spec in asked.events {
@@ -155,6 +167,7 @@ fn choose_counters(
         if spec == chosen.main.spec || known(&spec) {
             continue;
         }
+        let cpu = trial_cpu(&spec, cpus)?;
         let refusal = match attribution {
             Attribution::Overflow => {
                 let rate = counter_rate(&spec, chosen.main.rate);
