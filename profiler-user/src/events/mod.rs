@@ -1,6 +1,7 @@
 //! Perf events: from the name a user writes to an event opened on one CPU, or to the reason why it cannot be.
 //!
-//! - [`EventSpec`] is one event in perf's spelling; [`Rate`] and [`Precise`] say how it is sampled.
+//! - [`EventSpec`] is one event in perf's spelling; [`Rate`] and [`Precise`] say how it is sampled;
+//!   [`EventList`] is several, with the named sets.
 //! - [`find_precise`] finds the precise level once; [`SamplingEvent`] and [`CountingEvent`] are the event opened on one CPU.
 //! - [`Refusal`] turns a failed open and the [`HostFacts`] into a cause and a remedy.
 //! - [`catalogue`] lists the events that have names here.
@@ -16,6 +17,8 @@ mod cache;
 mod counted;
 mod counting;
 mod encoding;
+mod event_list;
+mod event_set;
 mod host_facts;
 mod modifiers;
 mod names;
@@ -37,6 +40,8 @@ pub use counted::Counted;
 pub use counting::CountingEvent;
 pub use cpus::CpuId;
 pub use encoding::cpus_of;
+pub use event_list::{EventList, EventListError, ListedEvent};
+pub use event_set::EventSet;
 pub use host_facts::HostFacts;
 pub use modifiers::Modifiers;
 pub use open_error::{Failure, OpenError, Purpose};

@@ -54,6 +54,18 @@ impl Modifiers {
         (self.precise != Precise::ARBITRARY_SKID).then_some(self.precise)
     }
 
+    /// Both: each level and machine that either names, and the higher precise level.
+    pub(super) fn with_added(self, other: Self) -> Self {
+        Self {
+            user: self.user || other.user,
+            kernel: self.kernel || other.kernel,
+            hypervisor: self.hypervisor || other.hypervisor,
+            guest: self.guest || other.guest,
+            host: self.host || other.host,
+            precise: self.precise.max(other.precise),
+        }
+    }
+
     /// Reads the letters, in any order; `event` is the whole event, for the error.
     pub(super) fn parse(letters: &str, event: &str) -> Result<Self, ParseEventError> {
         if letters.is_empty() {

@@ -118,6 +118,20 @@ impl EventSpec {
     }
 }
 
+impl EventSpec {
+    /// The event with these modifiers beside its own.
+    pub(super) fn with_added(self, modifiers: Modifiers) -> Result<Self, ParseEventError> {
+        Self { modifiers: self.modifiers.with_added(modifiers), ..self }.checked()
+    }
+
+    fn checked(self) -> Result<Self, ParseEventError> {
+        if self.modifiers.precise().is_some() && !self.is_counted_by_pmu() {
+            return Err(ParseEventError::PreciseWithoutPmu { event: self.kind.to_string() });
+        }
+        Ok(self)
+    }
+}
+
 impl From<EventKind> for EventSpec {
     /// The event without modifiers.
     fn from(kind: EventKind) -> Self {
@@ -134,11 +148,7 @@ impl FromStr for EventSpec {
             Some(letters) => Modifiers::parse(letters, event)?,
             None => Modifiers::default(),
         };
-        let spec = Self { kind, modifiers };
-        if modifiers.precise().is_some() && !spec.is_counted_by_pmu() {
-            return Err(ParseEventError::PreciseWithoutPmu { event: spec.kind.to_string() });
-        }
-        Ok(spec)
+        Self { kind, modifiers }.checked()
     }
 }
 
