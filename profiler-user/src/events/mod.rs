@@ -3,6 +3,7 @@
 //! - [`EventSpec`] is one event in perf's spelling; [`Rate`] and [`Precise`] say how it is sampled;
 //!   [`EventList`] is several, with the named sets.
 //! - [`find_precise`] finds the precise level once; [`SamplingEvent`] and [`CountingEvent`] are the event opened on one CPU.
+//! - [`fitting`] says how many events a CPU counts at the same time.
 //! - [`Refusal`] turns a failed open and the [`HostFacts`] into a cause and a remedy.
 //! - [`catalogue`] lists the events that have names here.
 //! - [`cpus`] reads CPU lists, the kernel's and the user's.
@@ -19,6 +20,7 @@ mod counting;
 mod encoding;
 mod event_list;
 mod event_set;
+mod fitting;
 mod host_facts;
 mod modifiers;
 mod names;
@@ -42,6 +44,7 @@ pub use cpus::CpuId;
 pub use encoding::cpus_of;
 pub use event_list::{EventList, EventListError, ListedEvent};
 pub use event_set::EventSet;
+pub use fitting::fitting;
 pub use host_facts::HostFacts;
 pub use modifiers::Modifiers;
 pub use open_error::{Failure, OpenError, Purpose};
