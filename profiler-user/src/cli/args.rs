@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::ArgGroup;
 
 use super::time::parse_duration;
-use crate::events::EventSpec;
+use crate::events::{EventList, EventSpec};
 
 #[derive(Debug, clap::Args)]
 #[command(group(ArgGroup::new("target").required(true).args(["pid", "tid", "all", "cgroup", "command"])))]
@@ -93,7 +93,7 @@ pub(super) struct Args {
     /// a set: default, memory, branch, none. [default: the set default, with cycles; events of a set that are not here are left out,
     /// which is said]
     #[arg(long, value_name = "LIST", help_heading = "Sampling")]
-    pub counters: Option<String>,
+    pub counters: Option<EventList>,
 
     /// How what counters count reaches functions
     #[arg(long, value_name = "HOW", value_enum, default_value_t = AttributionArg::Overflow, help_heading = "Sampling")]

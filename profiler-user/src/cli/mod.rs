@@ -15,7 +15,7 @@ use crate::say::say;
 use command_line::{CommandLine, SubcommandArgs};
 
 pub use list::ListOptions;
-pub use options::{Counters, Options, Output, Place, Target, UsageError, Verbosity};
+pub use options::{Options, Output, Place, Target, UsageError, Verbosity};
 
 /// What the user wants done.
 #[derive(Clone, Debug)]

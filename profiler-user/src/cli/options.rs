@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::args::{Args, AttributionArg, UnwindArg, WeightArg};
-use crate::events::{CpuId, EventSpec, Rate, cpus};
+use crate::events::{CpuId, EventList, EventSpec, Rate, cpus};
 use crate::kernel::Walk;
 use crate::output::{Format, UnknownFormat, Weight};
 use crate::profile::Attribution;
@@ -37,7 +37,7 @@ pub struct Options {
     /// Event asked for; `None` for the default.
     pub event: Option<EventSpec>,
     /// Counters asked for; `None` for the default.
-    pub counters: Option<Counters>,
+    pub counters: Option<EventList>,
     /// How counts reach functions.
     pub attribution: Attribution,
     /// Outputs asked for.
@@ -69,38 +69,6 @@ pub enum Target {
     Cgroup(PathBuf),
     /// A command to start.
     Command(Vec<OsString>),
-}
-
-/// Events to measure per function.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Counters {
-    /// The events.
-    pub events: Vec<EventSpec>,
-    /// Whether they were asked for as a set, of which those that are not here are left out.
-    pub is_set: bool,
-}
-
-const DEFAULT_SET: &str = "default";
-
-impl Counters {
-    /// What is measured unless the user says otherwise.
-    #[must_use]
-    pub fn default_set() -> Self {
-        Self::parse(DEFAULT_SET).unwrap_or(Self { events: Vec::new(), is_set: true })
-    }
-
-    fn parse(text: &str) -> Result<Self, UsageError> {
-        let events = match text {
-            DEFAULT_SET => "cycles,instructions,LLC-load-misses,branch-misses",
-            "memory" => "cycles,instructions,LLC-loads,LLC-load-misses,L1-dcache-load-misses",
-            "branch" => "cycles,instructions,branches,branch-misses",
-            "none" => return Ok(Self { events: Vec::new(), is_set: true }),
-            names => names,
-        };
-        let is_set = events != text;
-        let events = events.split(',').map(str::parse).collect::<Result<_, _>>()?;
-        Ok(Self { events, is_set })
-    }
 }
 
 /// An output.
@@ -138,9 +106,6 @@ pub enum UsageError {
     /// An output of no known format.
     #[error(transparent)]
     Format(#[from] UnknownFormat),
-    /// Counters that are no events.
-    #[error("--counters: {0}")]
-    Counters(#[from] crate::events::ParseEventError),
     /// A list of CPUs that is none.
     #[error("--cpu: {0}")]
     Cpus(#[from] cpus::CpuListError),
@@ -194,7 +159,7 @@ impl Options {
             duration: args.duration,
             rate,
             event: args.event,
-            counters: args.counters.as_deref().map(Counters::parse).transpose()?,
+            counters: args.counters,
             attribution: match args.attribution {
                 AttributionArg::Overflow => Attribution::Overflow,
                 AttributionArg::Delta => Attribution::Delta,

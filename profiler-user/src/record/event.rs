@@ -5,8 +5,11 @@ use std::num::NonZeroU32;
 
 use profiler_common::limits::{MAX_COUNTERS, MAX_EVENTS};
 
-use crate::cli::{Counters, Options};
-use crate::events::{CountingEvent, CpuId, EventSpec, HostFacts, Rate, Refusal, cpus, cpus_of, find_precise};
+use crate::cli::Options;
+use crate::events::{
+    CountingEvent, CpuId, EventList, EventSet, EventSpec, HostFacts, ListedEvent, Rate, Refusal, cpus,
+    cpus_of, find_precise, fitting,
+};
 use crate::kernel::{KernelError, SampledEvent};
 use crate::profile::{Attribution, MissingCounter};
 
@@ -47,6 +50,18 @@ pub(super) enum EventsError {
     OnlyCounts { refusal: Refusal },
 }
 
+impl EventsError {
+    /// The cause alone.
+    fn cause(&self) -> String {
+        match self {
+            Self::Kernel(KernelError::Event(refusal)) | Self::OnlyCounts { refusal } => {
+                refusal.cause().into()
+            }
+            other => other.to_string(),
+        }
+    }
+}
+
 impl From<Refusal> for EventsError {
     fn from(refusal: Refusal) -> Self {
         Self::Kernel(refusal.into())
@@ -82,7 +97,7 @@ pub(super) fn choose(options: &Options) -> Result<ChosenEvents, EventsError> {
     };
     let mut chosen = choose_main(options, &cpus, host)?;
     let asked = options.counters.clone().unwrap_or_else(|| default_counters(&chosen));
-    choose_counters(&mut chosen, asked, options.attribution, &cpus)?;
+    choose_counters(&mut chosen, &asked, options.attribution, &cpus)?;
     Ok(chosen)
 }
 
@@ -148,62 +163,96 @@ fn default_rate(spec: &EventSpec, host: &HostFacts) -> (Rate, Option<String>) {
 }
 
 /// Ratios per function come with CPU time; who asks for another event by name gets that alone.
-fn default_counters(chosen: &ChosenEvents) -> Counters {
+fn default_counters(chosen: &ChosenEvents) -> EventList {
     let wanted = chosen.main.spec.kind() == EventSpec::cycles().kind() || chosen.fallback.is_some();
-    if wanted { Counters::default_set() } else { Counters { events: Vec::new(), is_set: true } }
+    if wanted { EventList::of_set(EventSet::Default) } else { EventList::default() }
 }
 
 fn choose_counters(
     chosen: &mut ChosenEvents,
-    asked: Counters,
+    asked: &EventList,
     attribution: Attribution,
     cpus: &BTreeSet<CpuId>,
 ) -> Result<(), EventsError> {
-    let (mut sampled, mut read) = (Vec::new(), Vec::new());
-    for spec in asked.events {
-        let known = |spec: &EventSpec| {
-            sampled.iter().any(|event: &SampledEvent| event.spec == *spec) || read.contains(spec)
-        };
-        if spec == chosen.main.spec || known(&spec) {
+    let mut counters = match attribution {
+        Attribution::Overflow => ChosenCounters::Sampled(Vec::new()),
+        Attribution::Delta => ChosenCounters::Read(Vec::new()),
+    };
+    for ListedEvent { spec, set, .. } in asked.events() {
+        if *spec == chosen.main.spec {
             continue;
         }
-        let cpu = trial_cpu(&spec, cpus)?;
-        let refusal = match attribution {
-            Attribution::Overflow => {
-                let rate = counter_rate(&spec, chosen.main.rate);
-                match find_precise(&spec, rate, cpu) {
-                    Ok(precise) => {
-                        sampled.push(SampledEvent { spec, rate, precise });
-                        continue;
-                    }
-                    Err(refusal) => refusal,
-                }
+        if let Err(refusal) = counters.add(spec, chosen, trial_cpu(spec, cpus)?) {
+            if set.is_none() {
+                return Err(refusal);
             }
-            Attribution::Delta => match CountingEvent::open(&spec, cpu) {
-                Ok(_) => {
-                    read.push(spec);
-                    continue;
-                }
-                Err(error) => Refusal::new(&error, &chosen.host),
-            },
-        };
-        if !asked.is_set {
-            let only_counts = attribution == Attribution::Overflow && CountingEvent::open(&spec, cpu).is_ok();
-            return Err(if only_counts { EventsError::OnlyCounts { refusal } } else { refusal.into() });
+            chosen.missing.push(MissingCounter { name: spec.to_string(), reason: refusal.cause() });
         }
-        chosen.missing.push(MissingCounter { name: spec.to_string(), reason: refusal.cause().into() });
     }
-    let (asked, most) = match attribution {
-        Attribution::Overflow => (sampled.len(), MAX_EVENTS - 1),
-        Attribution::Delta => (read.len(), MAX_COUNTERS),
+    chosen.counters = counters;
+    leave_out_what_does_not_fit(chosen, asked, cpus)?;
+    let (asked, most) = match &chosen.counters {
+        ChosenCounters::Sampled(counters) => (counters.len(), MAX_EVENTS - 1),
+        ChosenCounters::Read(counters) => (counters.len(), MAX_COUNTERS),
     };
     if asked > most as usize {
         return Err(EventsError::TooMany { asked, most });
     }
-    chosen.counters = match attribution {
-        Attribution::Overflow => ChosenCounters::Sampled(sampled),
-        Attribution::Delta => ChosenCounters::Read(read),
-    };
+    Ok(())
+}
+
+impl ChosenCounters {
+    /// Adds a counter that opens.
+    fn add(&mut self, spec: &EventSpec, chosen: &ChosenEvents, cpu: CpuId) -> Result<(), EventsError> {
+        let counting =
+            CountingEvent::open(spec, cpu).map(drop).map_err(|error| Refusal::new(&error, &chosen.host));
+        match self {
+            Self::Read(counters) => {
+                counting?;
+                counters.push(spec.clone());
+            }
+            Self::Sampled(counters) => {
+                let rate = counter_rate(spec, chosen.main.rate);
+                match (find_precise(spec, rate, cpu), counting) {
+                    (Ok(precise), _) => counters.push(SampledEvent { spec: spec.clone(), rate, precise }),
+                    (Err(refusal), Ok(())) => return Err(EventsError::OnlyCounts { refusal }),
+                    (Err(refusal), Err(_)) => return Err(refusal.into()),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self, kept: impl Fn(&EventSpec) -> bool) {
+        match self {
+            Self::Sampled(counters) => counters.retain(|counter| kept(&counter.spec)),
+            Self::Read(counters) => counters.retain(kept),
+        }
+    }
+}
+
+/// Drops the last events of sets until the others have a counter all the time. Events that were asked for by name stay, and are scaled.
+fn leave_out_what_does_not_fit(
+    chosen: &mut ChosenEvents,
+    asked: &EventList,
+    cpus: &BTreeSet<CpuId>,
+) -> Result<(), KernelError> {
+    let mut specs: Vec<EventSpec> = chosen.sampled().into_iter().map(|event| event.spec).collect();
+    specs.extend_from_slice(chosen.read());
+    if specs.len() < 2 {
+        return Ok(());
+    }
+    let cpu = trial_cpu(&chosen.main.spec, cpus)?;
+    let error = |error| KernelError::System { call: "trying how many events fit", error };
+    let fit = fitting(&specs, cpu).map_err(error)?;
+    let of_set =
+        |spec: &EventSpec| asked.events().iter().any(|listed| listed.spec == *spec && listed.set.is_some());
+    let left_out: Vec<&EventSpec> = specs.iter().skip(fit.max(1)).filter(|spec| of_set(spec)).collect();
+    chosen.counters.keep(|spec| !left_out.contains(&spec));
+    chosen.missing.extend(left_out.into_iter().map(|spec| MissingCounter {
+        name: spec.to_string(),
+        reason: "the PMU has no counter left for it; asked for by name it takes turns with the others".into(),
+    }));
     Ok(())
 }
 
