@@ -1,9 +1,11 @@
 //! The profile: first as addresses ([`Recording`]), then as names ([`Profile`]). Pure data, no I/O.
 
 mod header;
+mod measured;
 pub mod metrics;
 mod model;
 mod recording;
+mod slices;
 mod stack_state;
 pub mod statistics;
 mod sum;

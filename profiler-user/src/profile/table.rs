@@ -5,8 +5,11 @@ use std::sync::Arc;
 
 use indexmap::IndexSet;
 
+use super::measured::Measured;
+use super::metrics::{Metric, Reading, reading};
 use super::model::{EventId, Profile, Sample, index};
-use super::statistics::{self, Estimate};
+use super::slices::{self, Slicer};
+use super::statistics::{self, Estimate, Repeat, TooShort};
 use super::sum::Sum;
 
 /// What a row of a table stands for.
@@ -32,6 +35,8 @@ pub struct Table {
     pub rows: Vec<Row>,
     /// All of the profile, by event.
     pub whole: Box<[Sum]>,
+    measured: Measured,
+    slices: Slicer,
 }
 
 /// One row.
@@ -44,6 +49,8 @@ pub struct Row {
     pub own: Box<[Sum]>,
     /// What falls on it and what it calls, by event; once each, however often it recurs in a stack.
     pub total: Box<[Sum]>,
+    /// The samples in `own`, by index in the profile.
+    samples: Vec<u32>,
 }
 
 /// What a row stands for.
@@ -79,16 +86,22 @@ impl Table {
         let mut whole = blank();
         let mut rows: HashMap<u32, Row> = HashMap::new();
         let mut seen = Vec::new();
-        for sample in &profile.samples {
+        for (number, sample) in profile.samples.iter().enumerate() {
             let event = usize::from(sample.event.0);
             let Some(sum) = whole.get_mut(event) else { continue };
             let amount = sample.amount();
             *sum += amount;
             labels.of(profile, sample, &mut seen);
             let Some(&leaf) = seen.last() else { continue };
-            let new =
-                |label: u32| Row { label: labels.all[label as usize].clone(), own: blank(), total: blank() };
-            rows.entry(leaf).or_insert_with(|| new(leaf)).own[event] += amount;
+            let new = |label: u32| Row {
+                label: labels.all[label as usize].clone(),
+                own: blank(),
+                total: blank(),
+                samples: Vec::new(),
+            };
+            let row = rows.entry(leaf).or_insert_with(|| new(leaf));
+            row.own[event] += amount;
+            row.samples.push(index(number));
             seen.sort_unstable();
             seen.dedup();
             for &label in &seen {
@@ -101,7 +114,66 @@ impl Table {
             let name = |row: &Row| (Arc::clone(&row.label.name), Arc::clone(&row.label.object));
             key(b).cmp(&key(a)).then_with(|| name(a).cmp(&name(b)))
         });
-        Self { rows, whole }
+        Self { rows, whole, measured: Measured::new(&profile.header), slices: Slicer::new(profile) }
+    }
+
+    /// The metrics that the measured events are enough for, in the order of their columns.
+    #[must_use]
+    pub fn metrics(&self) -> Vec<&'static Metric> {
+        self.measured.metrics()
+    }
+
+    /// A metric of what falls on a row alone, with its sampling interval; `None` where there are too few samples for it.
+    #[must_use]
+    pub fn metric(&self, metric: &Metric, row: &Row) -> Option<Estimate> {
+        metric.estimate(&self.measured.streams(&row.own, &self.whole))
+    }
+
+    /// A metric of the whole profile.
+    #[must_use]
+    pub fn whole_metric(&self, metric: &Metric) -> Option<Estimate> {
+        metric.estimate(&self.measured.streams(&self.whole, &self.whole))
+    }
+
+    /// What the numbers of a row say in words; `None` if nothing was measured that could be read.
+    #[must_use]
+    pub fn reading(&self, row: &Row) -> Option<Reading> {
+        reading(&self.measured.streams(&row.own, &self.whole))
+    }
+
+    /// The share of a row in an event, with its repeat interval.
+    ///
+    /// # Errors
+    ///
+    /// When the run is too short to say.
+    pub fn repeat_share(&self, profile: &Profile, event: EventId, row: &Row) -> Result<Repeat, TooShort> {
+        self.slices.share(profile, event, &row.samples)
+    }
+
+    /// A metric of what falls on a row alone, with its repeat interval; `None` if an event was not measured.
+    ///
+    /// # Errors
+    ///
+    /// When the run is too short to say.
+    pub fn repeat_metric(
+        &self,
+        profile: &Profile,
+        metric: &Metric,
+        row: &Row,
+    ) -> Option<Result<Repeat, TooShort>> {
+        let by_event = slices::by_event(profile, &row.samples);
+        metric.repeat(&|name| self.measured.event(name).map(|event| by_event[event].as_slice()))
+    }
+
+    /// How much of an event falls on a part of the profile, with its sampling interval; exact where each occurrence was a sample.
+    #[must_use]
+    pub fn count(&self, event: EventId, part: &Sum) -> Option<Estimate> {
+        if self.measured.is_exact(event) {
+            let exact = part.weight as f64;
+            return Some(Estimate { value: exact, low: exact, high: exact });
+        }
+        let whole = self.whole.get(usize::from(event.0))?;
+        Some(self.share(event, part)?.scaled(whole.weight as f64))
     }
 
     /// A part of all that the profile has of an event, with its sampling interval.
