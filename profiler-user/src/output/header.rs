@@ -3,13 +3,17 @@
 use std::io::{self, Write};
 
 use super::text::{counted, percent, printable, thousands, weight};
-use crate::profile::Header;
+use crate::profile::metrics::Metric;
+use crate::profile::{Attribution, EventInfo, Header, MissingCounter};
 
 /// Objects without symbols that are named; the rest is summed up.
 const OBJECTS_NAMED: usize = 5;
 
 /// Shares of samples that had no event delivered above which this is a warning and not a rounding.
 const UNDELIVERED_WORTH_SAYING: f64 = 0.02;
+
+/// Counters that are shared run for less; reading several takes a moment.
+const RUNNING_ALL_THE_TIME: f64 = 0.999;
 
 /// Writes the header, a line for each thing a reader must know.
 ///
@@ -27,16 +31,16 @@ pub fn write_header(header: &Header, to: &mut dyn Write) -> io::Result<()> {
         header.seconds,
         printable(&header.target),
     )?;
-    let precise =
-        if event.precise > 0 { format!(", precise level {}", event.precise) } else { String::new() };
     line(
         to,
         "event",
-        &format!("{}, {}{precise}, on {}", event.name, event.rate, counted(header.cpus as u64, "CPU")),
+        &format!("{}, on {}{}", how(event), counted(header.cpus as u64, "CPU"), closure(event)),
     )?;
     if let Some(fallback) = &event.fallback {
         line(to, "", fallback)?;
     }
+    scaled(event, to)?;
+    counters(header, to)?;
     lost(header, to)?;
     stacks(header, to)?;
     names(header, to)?;
@@ -44,6 +48,94 @@ pub fn write_header(header: &Header, to: &mut dyn Write) -> io::Result<()> {
         line(to, "note", &printable(note))?;
     }
     Ok(())
+}
+
+fn how(event: &EventInfo) -> String {
+    let precise =
+        if event.precise > 0 { format!(", precise level {}", event.precise) } else { String::new() };
+    format!("{}, {}{precise}", event.name, event.rate)
+}
+
+fn closure(event: &EventInfo) -> String {
+    event.closure.map_or_else(String::new, |closure| format!(", closure {}", percent(closure)))
+}
+
+/// Says that the event shared a counter with others, and for how long it had none.
+fn scaled(event: &EventInfo, to: &mut dyn Write) -> io::Result<()> {
+    match event.counted {
+        Some(_) if event.running <= 0.0 => line(to, "", &format!("{} never had a counter", event.name)),
+        Some(_) if event.running < RUNNING_ALL_THE_TIME => {
+            let share = percent(event.running);
+            line(
+                to,
+                "",
+                &format!(
+                    "{} had a counter for {share} of the time; its numbers are scaled to all of it",
+                    event.name
+                ),
+            )
+        }
+        _ => Ok(()),
+    }
+}
+
+fn counters(header: &Header, to: &mut dyn Write) -> io::Result<()> {
+    for counter in &header.counters {
+        let amount = weight(counter.weight, &counter.unit);
+        let samples = match counter.attribution {
+            Attribution::Overflow => counted(counter.samples, "sample"),
+            Attribution::Delta => counted(counter.samples, "reading"),
+        };
+        line(to, "counter", &format!("{}: {amount} in {samples}{}", how(counter), closure(counter)))?;
+        if counter.residual > 0 {
+            let residual = weight(counter.residual, &counter.unit);
+            line(
+                to,
+                "",
+                &format!(
+                    "{residual} between the last sample of a task and the switch to another: in no function"
+                ),
+            )?;
+        }
+        scaled(counter, to)?;
+    }
+    let short = header.counters.iter().any(|counter| counter.attribution == Attribution::Delta);
+    if short {
+        line(
+            to,
+            "",
+            "delta attribution: a function that runs for less than the sampling interval takes the ratios of its neighbours",
+        )?;
+    }
+    missing(header, to)
+}
+
+/// Events of sets that are not here, those with the same cause together.
+fn missing(header: &Header, to: &mut dyn Write) -> io::Result<()> {
+    let mut causes: Vec<(&str, Vec<&str>)> = Vec::new();
+    for MissingCounter { name, reason } in &header.counters_missing {
+        match causes.iter_mut().find(|(cause, _)| cause == reason) {
+            Some((_, names)) => names.push(name),
+            None => causes.push((reason, vec![name])),
+        }
+    }
+    for (cause, names) in &causes {
+        line(to, "missing", &format!("{}: {}", names.join(", "), printable(cause)))?;
+    }
+    let metrics = missing_metrics(header);
+    if !metrics.is_empty() {
+        line(to, "", &format!("so that there is no {}", metrics.join(", ")))?;
+    }
+    Ok(())
+}
+
+/// Titles of the metrics that the missing events would have made possible.
+fn missing_metrics(header: &Header) -> Vec<&'static str> {
+    let present: Vec<&str> = header.events().map(|(_, event)| event.name.as_str()).collect();
+    let missing = header.counters_missing.iter().map(|missing| missing.name.as_str());
+    let all: Vec<&str> = present.iter().copied().chain(missing).collect();
+    let possible = Metric::computable(&all).into_iter().filter(|metric| metric.missing(&present).is_some());
+    possible.map(|metric| metric.title).collect()
 }
 
 fn lost(header: &Header, to: &mut dyn Write) -> io::Result<()> {
@@ -134,7 +226,7 @@ fn line(to: &mut dyn Write, label: &str, text: &str) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::{EventInfo, LostInfo, NamesInfo, ObjectWithoutSymbols, StacksInfo};
+    use crate::profile::{LostInfo, NamesInfo, ObjectWithoutSymbols, StacksInfo};
 
     #[test]
     fn all_that_limits_the_profile_is_said() {
@@ -147,6 +239,22 @@ mod tests {
                 fallback: Some("cycles cannot be sampled here".into()),
                 ..EventInfo::default()
             },
+            counters: vec![EventInfo {
+                name: "page-faults".into(),
+                unit: "faults".into(),
+                rate: "read at each sample of cpu-clock".into(),
+                attribution: Attribution::Delta,
+                samples: 20,
+                weight: 300,
+                counted: Some(500),
+                running: 0.66,
+                closure: Some(1.0),
+                residual: 7,
+                ..EventInfo::default()
+            }],
+            counters_missing: ["cycles", "instructions"]
+                .map(|name| MissingCounter { name: name.into(), reason: "there is no PMU".into() })
+                .into(),
             seconds: 5.0,
             cpus: 2,
             samples: 1000,
@@ -178,6 +286,12 @@ mod tests {
             "bpfprof: 1,000 samples of cpu-clock (1.00 s) in 5.0 s from process 42 (app) and its children
   event     cpu-clock, 997 Hz, on 2 CPUs
             cycles cannot be sampled here
+  counter   page-faults, read at each sample of cpu-clock: 300 faults in 20 readings, closure 100.0 %
+            7 faults between the last sample of a task and the switch to another: in no function
+            page-faults had a counter for 66.0 % of the time; its numbers are scaled to all of it
+            delta attribution: a function that runs for less than the sampling interval takes the ratios of its neighbours
+  missing   cycles, instructions: there is no PMU
+            so that there is no IPC, GHz
   lost      3 samples
             3 samples (0.00 s): the table was full
             10.0 % of what the event counted came without a sample
