@@ -56,15 +56,20 @@ pub const FEWEST_BLOCKS: usize = 8;
 /// Schmeiser, "Batch size effects in the analysis of simulation output", Operations Research 30 (1982), finds 10 to 30 enough.
 const MOST_BLOCKS: usize = 31;
 
+/// Standard errors of autocorrelation from which on blocks are doubled. A lower limit would double more often and hold the truth no more often.
+const LENGTHEN_ABOVE: f64 = 1.0;
+/// Standard errors from which on blocks that cannot be doubled are refused: so are one in a hundred that do not correlate.
+const REFUSE_ABOVE: f64 = 1.5;
+
 /// The quantity with its 95 % interval for other runs of the same program, from slices of equal length.
 ///
 /// Slices are merged into blocks, at most 31 of equal length, and the length is doubled until neighbouring blocks no longer correlate: until the lag-1
-/// autocorrelation of what the blocks deviate is below 1/√blocks, one standard error. The variance is the jackknife's for a ratio of sums (Cochran,
-/// *Sampling Techniques*, 1977, §6.17), the interval Student's t.
+/// autocorrelation of what the blocks deviate is below one standard error, 1/√blocks. Where no further doubling is possible, one and a half will do. The
+/// variance is the jackknife's for a ratio of sums (Cochran, *Sampling Techniques*, 1977, §6.17), the interval Student's t.
 ///
 /// # Errors
 ///
-/// [`TooShort`] if fewer than [`FEWEST_BLOCKS`] blocks remain, blocks of little base counting for less (Kish).
+/// [`TooShort`] if there are fewer than [`FEWEST_BLOCKS`] blocks, those of little base counting for less (Kish), or if so few still correlate.
 pub fn repeat(slices: &[Slice]) -> Result<Repeat, TooShort> {
     let all = sum(slices);
     if !(all.base > 0.0 && all.base.is_finite() && all.amount.is_finite()) {
@@ -76,12 +81,19 @@ pub fn repeat(slices: &[Slice]) -> Result<Repeat, TooShort> {
         return Err(TooShort::FewSlices);
     }
     let value = all.amount / all.base;
-    while correlate(&blocks, value) {
-        length *= 2;
-        blocks = merge(slices, length);
-        if effective(&blocks) < FEWEST_BLOCKS as f64 {
-            return Err(TooShort::LongPhases);
+    loop {
+        let errors = autocorrelation(&blocks, value) * (blocks.len() as f64).sqrt();
+        if errors <= LENGTHEN_ABOVE {
+            break;
         }
+        let longer = merge(slices, 2 * length);
+        if effective(&longer) < FEWEST_BLOCKS as f64 {
+            if errors > REFUSE_ABOVE {
+                return Err(TooShort::LongPhases);
+            }
+            break;
+        }
+        (blocks, length) = (longer, 2 * length);
     }
     let variance = jackknife(&blocks, all);
     let degrees = effective(&blocks) - 1.0;
@@ -146,12 +158,12 @@ fn effective(blocks: &[Slice]) -> f64 {
     kish(blocks.iter().map(|block| (1.0, block.base)))
 }
 
-/// Whether neighbouring blocks still deviate to the same side.
-fn correlate(blocks: &[Slice], value: f64) -> bool {
+/// How much neighbouring blocks deviate to the same side: the lag-1 autocorrelation, 0 on average and about 1/√blocks wide if they do not.
+fn autocorrelation(blocks: &[Slice], value: f64) -> f64 {
     let deviations: Vec<f64> = blocks.iter().map(|block| block.amount - value * block.base).collect();
     let products: f64 = deviations.windows(2).map(|pair| pair[0] * pair[1]).sum();
     let squares: f64 = deviations.iter().map(|deviation| deviation * deviation).sum();
-    squares > 0.0 && products / squares > 1.0 / (blocks.len() as f64).sqrt()
+    if squares > 0.0 { products / squares } else { 0.0 }
 }
 
 /// Variance of Σamount ÷ Σbase from what leaving out each block in turn changes.
