@@ -16,20 +16,23 @@ fn marked(program: Program, seconds: f64, pairs: usize, random: &mut Random) -> 
     percent((0..pairs).filter(|_| difference(&run(), &run()).p < 0.05).count(), pairs)
 }
 
-fn check(name: &str, program: Program, seconds: f64, pairs: usize) {
+fn check(name: &str, program: Program, seconds: f64, pairs: usize, most: f64) {
     let marked = marked(program, seconds, pairs, &mut Random::new(0x00d1_ff00));
     println!("| {name} | {seconds} s | {marked:.1} % |");
-    assert!((4.0..=6.0).contains(&marked), "{name}: {marked}");
+    assert!((4.0..=most).contains(&marked), "{name}: {marked}");
 }
 
 #[test]
 fn a_steady_program() {
-    check("steady (visits of 10 ms)", Program { visit: 0.01, share: 0.5 }, 10.0, 5000);
+    check("steady (visits of 10 ms)", Program { visit: 0.01, share: 0.5 }, 10.0, 5000, 6.0);
 }
 
 #[test]
 fn a_program_with_phases() {
-    check("phases of 0.2 s", Program { visit: 0.2, share: 0.5 }, 60.0, 10_000);
+    let program = Program { visit: 0.2, share: 0.5 };
+    check("phases of 0.2 s", program, 60.0, 10_000, 6.0);
+    // Twenty-five visits to each function are few.
+    check("phases of 0.2 s", program, 10.0, 10_000, 8.5);
 }
 
 /// Forty functions of independent shares: after the correction nothing at all is marked in 94 % of the pairs or more.
