@@ -107,8 +107,8 @@ pub(super) struct Args {
     #[arg(long, value_name = "MIB", default_value = "256", help_heading = "Sampling")]
     pub unwind_memory: NonZeroU32,
 
-    /// Write to this file; repeatable. The extension says what: .folded, .svg (flame graph), .json (table and header). - is stdout
-    /// (folded). [default: the table on a terminal, else folded stacks on stdout]
+    /// Write to this file; repeatable. The extension says what: .folded, .svg (flame graph), .json (table and header), .pb.gz
+    /// (pprof: all of the profile, which `report` and other tools read). - is stdout (folded). [default: the table on a terminal, else folded stacks on stdout]
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub output: Vec<PathBuf>,
 

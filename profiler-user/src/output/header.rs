@@ -26,24 +26,29 @@ pub fn write_header(header: &Header, to: &mut dyn Write) -> io::Result<()> {
         to,
         "bpfprof: {} of {} ({}) in {:.1} s from {}",
         counted(header.samples, "sample"),
-        event.name,
-        weight(header.weight, &event.unit),
+        printable(&event.name),
+        printable(&weight(header.weight, &event.unit)),
         header.seconds,
         printable(&header.target),
     )?;
-    line(
-        to,
-        "event",
-        &format!("{}, on {}{}", how(event), counted(header.cpus as u64, "CPU"), closure(event)),
-    )?;
+    let cpus = match header.source {
+        None => format!(", on {}", counted(header.cpus as u64, "CPU")),
+        Some(_) => String::new(),
+    };
+    line(to, "event", &format!("{}{cpus}{}", how(event), closure(event)))?;
     if let Some(fallback) = &event.fallback {
-        line(to, "", fallback)?;
+        line(to, "", &printable(fallback))?;
     }
     scaled(event, to)?;
     counters(header, to)?;
-    lost(header, to)?;
-    stacks(header, to)?;
-    names(header, to)?;
+    match &header.source {
+        Some(source) => line(to, "source", &printable(source))?,
+        None => {
+            lost(header, to)?;
+            stacks(header, to)?;
+            names(header, to)?;
+        }
+    }
     for note in &header.notes {
         line(to, "note", &printable(note))?;
     }
@@ -53,7 +58,7 @@ pub fn write_header(header: &Header, to: &mut dyn Write) -> io::Result<()> {
 fn how(event: &EventInfo) -> String {
     let precise =
         if event.precise > 0 { format!(", precise level {}", event.precise) } else { String::new() };
-    format!("{}, {}{precise}", event.name, event.rate)
+    format!("{}, {}{precise}", printable(&event.name), printable(&event.rate))
 }
 
 fn closure(event: &EventInfo) -> String {

@@ -5,6 +5,7 @@ mod folded;
 mod format;
 mod header;
 mod json;
+mod pprof;
 mod svg;
 mod table;
 mod text;
@@ -29,5 +30,6 @@ pub fn write(profile: &Profile, format: Format, weight: Weight, to: &mut dyn Wri
         Format::Folded => folded::write(profile, EventId::MAIN, weight, to),
         Format::Svg => svg::write(profile, weight, to),
         Format::Json => json::write(profile, to),
+        Format::Pprof => pprof::write(profile, to),
     }
 }

@@ -21,6 +21,8 @@ pub(super) fn write(profile: &Profile, weight: Weight, to: &mut dyn Write) -> io
     };
     // Kernel frames, inlined frames, C++ and Rust paths, and the rest each have a hue.
     options.colors = Palette::Multi(MultiPalette::Java);
+    // A shade by name, so that pictures of one profile are equal and those of two can be compared.
+    options.hash = true;
     let stacks = folded::stacks(profile, EventId::MAIN, weight);
     let lines: Vec<String> = stacks.into_iter().map(|(stack, weight)| format!("{stack} {weight}")).collect();
     flamegraph::from_lines(&mut options, lines.iter().map(String::as_str), to).map_err(io::Error::other)

@@ -9,6 +9,7 @@ mod scan;
 
 pub use history::{History, Location, Scope};
 pub use identity::{FileStamp, build_id};
+pub(crate) use objects::short_name;
 pub use objects::{BackingFile, Object, ObjectId, Objects, Unreadable};
 pub use perf_maps::PerfMaps;
 pub use scan::{descendants, everyone, mappings, process_of_thread};

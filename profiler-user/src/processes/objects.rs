@@ -345,7 +345,8 @@ fn open_object(tgid: Tgid, mapped: &Mapped, path: &[u8]) -> Option<(Identity, Ob
     Some((identity, object))
 }
 
-fn short_name(path: &[u8]) -> &[u8] {
+/// What an object at this path is called: the last part of it.
+pub(crate) fn short_name(path: &[u8]) -> &[u8] {
     if path.starts_with(MEMFD) {
         return &path[1..];
     }

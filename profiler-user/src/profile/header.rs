@@ -6,17 +6,22 @@ use super::model::EventId;
 
 /// Goes with every output.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Header {
     /// Version of bpfprof.
     pub version: String,
     /// What was sampled, in words.
     pub target: String,
+    /// Where the profile comes from when bpfprof did not record it, in words; what is said of losses, stacks, names and CPUs means nothing then.
+    pub source: Option<String>,
     /// The event.
     pub event: EventInfo,
     /// Events that were measured besides, in the order of [`EventId`](super::EventId) from 1 on.
     pub counters: Vec<EventInfo>,
     /// Events that were asked for as part of a set and are not here.
     pub counters_missing: Vec<MissingCounter>,
+    /// When sampling began, in nanoseconds since 1970 (UTC); `None` where it is not known.
+    pub began: Option<u64>,
     /// Time that was sampled, in seconds.
     pub seconds: f64,
     /// CPUs that were sampled at the end.
@@ -55,6 +60,7 @@ impl Header {
 
 /// An event that was really used, and how far its numbers carry.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct EventInfo {
     /// Its name.
     pub name: String,
@@ -105,6 +111,7 @@ pub struct MissingCounter {
 
 /// Slices of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Slices {
     /// How many.
     pub count: u32,
@@ -114,6 +121,7 @@ pub struct Slices {
 
 /// Samples that are missing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct LostInfo {
     /// Known to be lost.
     pub samples: u64,
@@ -137,6 +145,7 @@ pub struct LostInfo {
 
 /// How whole the user stacks are, in samples.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct StacksInfo {
     /// Samples with a user stack.
     pub user: u64,
@@ -156,6 +165,7 @@ impl StacksInfo {
 
 /// How many frames have names.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct NamesInfo {
     /// Frames of all samples.
     pub frames: u64,

@@ -83,16 +83,16 @@ impl fmt::Display for Line {
 }
 
 /// Samples of one event in one task with one stack in one slice of time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Sample {
     /// The task.
     pub task: TaskId,
     /// The stack.
     pub stack: StackId,
-    /// The event.
-    pub event: EventId,
     /// Index of the slice of time, below the header's number of slices.
     pub slice: u32,
+    /// The event.
+    pub event: EventId,
     /// Number of samples; with `delta` attribution of readings that found the event's count increased.
     pub samples: u64,
     /// What they stand for, in the event's unit: the sum of their periods, or of the increases.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::os::fd::AsFd;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use profiler_common::mapping::{FileRequest, PAGE_SHIFT};
 
@@ -344,6 +344,7 @@ impl Session {
         Header {
             version: env!("CARGO_PKG_VERSION").into(),
             target: self.target.clone(),
+            began: unix_time_before(elapsed),
             seconds: elapsed.as_secs_f64(),
             cpus: self.cpus,
             slices: Slices {
@@ -437,6 +438,12 @@ fn limits(name: &str, accounting: &Accounting) -> Vec<String> {
         limits.push(format!("the kernel throttled {name} {}", counted(accounting.throttles, "time")));
     }
     limits
+}
+
+/// The time of day that was this long ago, in nanoseconds since 1970 (UTC).
+fn unix_time_before(elapsed: Duration) -> Option<u64> {
+    let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok()?;
+    u64::try_from(since_epoch.checked_sub(elapsed)?.as_nanos()).ok()
 }
 
 impl Recorded {

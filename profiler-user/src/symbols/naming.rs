@@ -67,6 +67,8 @@ impl<'a> Names<'a> {
                 weight: amount.weight,
             });
         }
+        // One order, whatever the hash map's: sums of fractions depend on it, and runs are compared by their outputs.
+        profile.samples.sort_unstable();
         self.report(quality, &mut profile.header, host);
         profile
     }
