@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use bpfprof::cli::{self, Command};
-use bpfprof::{list, record, say::say};
+use bpfprof::{list, record, report, say::say};
 
 fn main() -> ExitCode {
     let command = match cli::parse(std::env::args_os()) {
@@ -13,6 +13,7 @@ fn main() -> ExitCode {
     let done = match &command {
         Command::Record(options) => record::run(options),
         Command::List(options) => list::run(options),
+        Command::Report(options) => report::run(options),
     };
     done.unwrap_or_else(|error| {
         say(format_args!("{error:#}"));

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clap::ArgGroup;
 
+use super::output::OutputArgs;
 use super::time::parse_duration;
 use crate::events::{EventList, EventSpec};
 
@@ -107,15 +108,6 @@ pub(super) struct Args {
     #[arg(long, value_name = "MIB", default_value = "256", help_heading = "Sampling")]
     pub unwind_memory: NonZeroU32,
 
-    /// Write to this file; repeatable. The extension says what: .folded, .svg (flame graph), .json (table and header), .pb.gz
-    /// (pprof: all of the profile, which `report` and other tools read). - is stdout (folded). [default: the table on a terminal, else folded stacks on stdout]
-    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
-    pub output: Vec<PathBuf>,
-
-    /// What numbers in folded stacks and flame graphs are
-    #[arg(long, value_name = "WHAT", value_enum, default_value_t = WeightArg::Event, help_heading = "Output")]
-    pub weight: WeightArg,
-
     /// Do not show inlined functions as frames of their own
     #[arg(long, overrides_with = "inlines", help_heading = "Names")]
     pub no_inlines: bool,
@@ -136,17 +128,12 @@ pub(super) struct Args {
     #[arg(long, help_heading = "Names")]
     pub no_debuginfod: bool,
 
-    /// Print nothing but data and errors
-    #[arg(short, long, conflicts_with = "verbose", help_heading = "Output")]
-    pub quiet: bool,
-
     /// Let the BPF programs that follow tasks say what they do, for debugging bpfprof itself
     #[arg(long, hide = true)]
     pub bpf_log: bool,
 
-    /// Print more: all functions, sizes and times
-    #[arg(short, long, help_heading = "Output")]
-    pub verbose: bool,
+    #[command(flatten)]
+    pub output: OutputArgs,
 }
 
 /// `--unwind`.
@@ -170,13 +157,4 @@ pub(super) enum AttributionArg {
     /// Counters are read at each sample, and the increase since the last reading goes to the function that is sampled: cheaper, but a
     /// function that runs for less than the sampling interval takes the ratios of its neighbours
     Delta,
-}
-
-/// `--weight`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum WeightArg {
-    /// The event's own unit: cycles, nanoseconds of cpu-clock, faults
-    Event,
-    /// Samples
-    Samples,
 }

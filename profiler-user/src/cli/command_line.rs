@@ -4,6 +4,7 @@ use clap::{Parser, Subcommand};
 
 use super::args::Args;
 use super::list::ListArgs;
+use super::report::ReportArgs;
 
 /// Which functions burn the CPU, and why: a sampling profiler for Linux.
 ///
@@ -32,17 +33,20 @@ pub(super) struct CommandLine {
 #[derive(Debug, Subcommand)]
 pub(super) enum SubcommandArgs {
     List(ListArgs),
+    Report(ReportArgs),
 }
 
 const USAGE: &str = "\
 bpfprof [OPTIONS] <--pid PID | --tid TID | --all | --cgroup PATH | -- COMMAND [ARG…]>
-       bpfprof list [OPTIONS] [PATTERN]";
+       bpfprof list [OPTIONS] [PATTERN]
+       bpfprof report [OPTIONS] FILE";
 
 const EXAMPLES: &str = "\
 Examples:
   sudo bpfprof --pid 4242 --duration 10s | inferno-flamegraph > flame.svg
   sudo bpfprof -o flame.svg -- ./target/release/app
-  sudo bpfprof --all --duration 30s -o host.folded -o host.svg -o host.json
+  sudo bpfprof --all --duration 30s -o host.pb.gz -o host.svg -o host.json
+  bpfprof report host.pb.gz --by object
 
 Exit status: 0 done; 1 bpfprof could not do it; 2 wrong usage; for a command that ran, its own status (128 + signal when it was killed).
 One Ctrl-C stops sampling and writes every output; a second one aborts.";

@@ -4,6 +4,8 @@ mod args;
 mod command_line;
 mod list;
 mod options;
+mod output;
+mod report;
 mod time;
 
 use std::ffi::OsString;
@@ -15,7 +17,9 @@ use crate::say::say;
 use command_line::{CommandLine, SubcommandArgs};
 
 pub use list::ListOptions;
-pub use options::{Options, Output, Place, Target, UsageError, Verbosity};
+pub use options::{Options, Target, UsageError};
+pub use output::{Output, OutputOptions, Place, Verbosity};
+pub use report::ReportOptions;
 
 /// What the user wants done.
 #[derive(Clone, Debug)]
@@ -24,6 +28,8 @@ pub enum Command {
     Record(Box<Options>),
     /// Show events.
     List(ListOptions),
+    /// Show a saved profile.
+    Report(Box<ReportOptions>),
 }
 
 /// Why there is nothing to run: help was asked for, or the arguments are wrong.
@@ -66,6 +72,10 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command, Usage>
             Ok(Command::Record(Box::new(options)))
         }
         Some(SubcommandArgs::List(args)) => Ok(Command::List(args.into())),
+        Some(SubcommandArgs::Report(args)) => {
+            let options = args.check().map_err(Usage::Conflict)?;
+            Ok(Command::Report(Box::new(options)))
+        }
     }
 }
 
@@ -123,7 +133,7 @@ mod tests {
     #[test]
     fn outputs_are_told_by_their_names() {
         let options = parsed("-a -o x.svg -o - -o y.json").unwrap();
-        let places: Vec<Place> = options.outputs.into_iter().map(|output| output.place).collect();
+        let places: Vec<Place> = options.output.outputs.into_iter().map(|output| output.place).collect();
         assert_eq!(places, [Place::File("x.svg".into()), Place::Stdout, Place::File("y.json".into())]);
         assert!(parsed("-a -o x.pdf").unwrap_err().contains(".folded"));
         assert!(parsed("-a -o x.svg -o x.svg").unwrap_err().contains("twice"));
@@ -133,7 +143,7 @@ mod tests {
     fn a_subcommand_needs_no_target_and_takes_no_options_of_a_recording() {
         let listed = |line: &str| match command(line).unwrap() {
             Command::List(options) => (options.pattern, options.json),
-            Command::Record(_) => panic!("{line} records"),
+            other => panic!("{line} is {other:?}"),
         };
         assert_eq!(listed("list"), (None, false));
         assert_eq!(listed("list --json L1-*"), (Some("L1-*".into()), true));
@@ -141,6 +151,24 @@ mod tests {
             assert!(command(wrong).is_err(), "{wrong}");
         }
         assert_eq!(parsed("-- list").unwrap().target, Target::Command(vec!["list".into()]));
+    }
+
+    #[test]
+    fn what_a_report_shows_is_checked() {
+        for right in
+            ["report x --by line --limit 5", "report - --focus ^a|b$ -o x.svg", "report x --callers f --json"]
+        {
+            assert!(matches!(command(right), Ok(Command::Report(_))), "{right}");
+        }
+        for (wrong, word) in [
+            ("report", "FILE"),
+            ("report x --focus (", "--focus"),
+            ("report x --json", "--callers"),
+            ("report x --callers f -o x.svg", "cannot be used"),
+            ("report x -o x.pdf", ".folded"),
+        ] {
+            assert!(command(wrong).unwrap_err().contains(word), "{wrong}");
+        }
     }
 
     #[test]

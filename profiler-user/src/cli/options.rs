@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use super::args::{Args, AttributionArg, UnwindArg, WeightArg};
+use super::args::{Args, AttributionArg, UnwindArg};
+use super::output::OutputOptions;
 use crate::events::{CpuId, EventList, EventSpec, Rate, cpus};
 use crate::kernel::Walk;
-use crate::output::{Format, UnknownFormat, Weight};
+use crate::output::UnknownFormat;
 use crate::profile::Attribution;
 use crate::symbols::{Debuginfod, SymbolOptions};
 use crate::types::{Tgid, Tid};
@@ -40,10 +41,6 @@ pub struct Options {
     pub counters: Option<EventList>,
     /// How counts reach functions.
     pub attribution: Attribution,
-    /// Outputs asked for.
-    pub outputs: Vec<Output>,
-    /// What the numbers in stacks are.
-    pub weight: Weight,
     /// How user stacks are walked.
     pub unwind: Walk,
     /// Bytes that unwind tables may take in the kernel.
@@ -52,8 +49,8 @@ pub struct Options {
     pub symbols: SymbolOptions,
     /// Whether the kernel side says what it does.
     pub bpf_log: bool,
-    /// How much to say.
-    pub verbosity: Verbosity,
+    /// What is shown and written.
+    pub output: OutputOptions,
 }
 
 /// What to sample.
@@ -71,35 +68,6 @@ pub enum Target {
     Command(Vec<OsString>),
 }
 
-/// An output.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Output {
-    /// Where.
-    pub place: Place,
-    /// What.
-    pub format: Format,
-}
-
-/// Where an output goes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// To stdout.
-    Stdout,
-    /// To a file.
-    File(PathBuf),
-}
-
-/// How much is said on stderr.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Verbosity {
-    /// Errors.
-    Quiet,
-    /// Header, table, progress.
-    Normal,
-    /// More.
-    Verbose,
-}
-
 /// Arguments that do not fit together.
 #[derive(Debug, thiserror::Error)]
 pub enum UsageError {
@@ -112,6 +80,14 @@ pub enum UsageError {
     /// A rate for an event that has one of its own.
     #[error("the event {0} says its period itself: leave --freq and --period out, or period=… in the event")]
     TwoRates(Box<EventSpec>),
+    /// A pattern that is none.
+    #[error("--{option}: {error}")]
+    Pattern {
+        /// The option.
+        option: &'static str,
+        /// What is wrong.
+        error: regex::Error,
+    },
     /// Two outputs to one file.
     #[error("--output {0} is given twice")]
     SameOutput(String),
@@ -164,11 +140,6 @@ impl Options {
                 AttributionArg::Overflow => Attribution::Overflow,
                 AttributionArg::Delta => Attribution::Delta,
             },
-            outputs: outputs(&args.output)?,
-            weight: match args.weight {
-                WeightArg::Event => Weight::Event,
-                WeightArg::Samples => Weight::Samples,
-            },
             unwind: match args.unwind {
                 UnwindArg::Auto => Walk::Auto,
                 UnwindArg::Dwarf => Walk::Tables,
@@ -182,27 +153,7 @@ impl Options {
                 debug_dirs: args.debug_dir,
                 debuginfod: if args.no_debuginfod { None } else { Debuginfod::from_environment() },
             },
-            verbosity: match (args.quiet, args.verbose) {
-                (true, _) => Verbosity::Quiet,
-                (_, true) => Verbosity::Verbose,
-                _ => Verbosity::Normal,
-            },
+            output: args.output.check()?,
         })
     }
-}
-
-fn outputs(paths: &[PathBuf]) -> Result<Vec<Output>, UsageError> {
-    let mut outputs: Vec<Output> = Vec::new();
-    for path in paths {
-        let output = if path == Path::new("-") {
-            Output { place: Place::Stdout, format: Format::Folded }
-        } else {
-            Output { place: Place::File(path.clone()), format: Format::from_path(path)? }
-        };
-        if outputs.contains(&output) {
-            return Err(UsageError::SameOutput(path.display().to_string()));
-        }
-        outputs.push(output);
-    }
-    Ok(outputs)
 }

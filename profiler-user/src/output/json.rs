@@ -1,5 +1,6 @@
 //! The table and the header as JSON: schema 1.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use serde::Serialize;
@@ -14,7 +15,9 @@ const SCHEMA: u32 = 1;
 struct Document<'a> {
     schema: u32,
     header: &'a Header,
-    functions: Vec<Row<'a>>,
+    /// The rows, under what they stand for in the plural.
+    #[serde(flatten)]
+    rows: BTreeMap<&'static str, Vec<Row<'a>>>,
 }
 
 #[derive(Serialize)]
@@ -34,18 +37,19 @@ struct Part {
     share: Option<Estimate>,
 }
 
-/// Writes the document, functions by descending self weight.
-pub(super) fn write(profile: &Profile, to: &mut dyn Write) -> io::Result<()> {
-    let table = Table::new(profile, By::Function);
+/// Writes the document, rows by descending self weight.
+pub(super) fn write(profile: &Profile, by: By, to: &mut dyn Write) -> io::Result<()> {
+    let table = Table::new(profile, by);
     let part =
         |sum: &Sum| Part { samples: sum.samples, weight: sum.weight, share: table.share(EventId::MAIN, sum) };
-    let functions = table.rows.iter().map(|row| Row {
+    let rows = table.rows.iter().map(|row| Row {
         name: &row.label.name,
         object: &row.label.object,
         own: part(&row.own[0]),
         total: part(&row.total[0]),
     });
-    let document = Document { schema: SCHEMA, header: &profile.header, functions: functions.collect() };
+    let rows = BTreeMap::from([(by.plural(), rows.collect())]);
+    let document = Document { schema: SCHEMA, header: &profile.header, rows };
     serde_json::to_writer_pretty(&mut *to, &document)?;
     writeln!(to)
 }
@@ -58,7 +62,7 @@ mod tests {
     #[test]
     fn the_documented_members_are_there() {
         let mut text = Vec::new();
-        write(&profile(&[("main;f", 3, 30), ("main", 1, 10)]), &mut text).unwrap();
+        write(&profile(&[("main;f", 3, 30), ("main", 1, 10)]), By::Function, &mut text).unwrap();
         let json: serde_json::Value = serde_json::from_slice(&text).unwrap();
         assert_eq!(json["schema"], 1);
         assert_eq!(json["header"]["event"]["name"], "cpu-clock");

@@ -1,6 +1,6 @@
 //! pprof: gzipped protobuf, which reading gives back as the profile that was written.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 use std::sync::Arc;
 
@@ -102,8 +102,9 @@ struct Places {
 impl Places {
     fn of(profile: &Profile) -> Self {
         let mut places = Self { mappings: IndexSet::new(), locations: IndexSet::new() };
-        for stack in &profile.stacks {
-            for chain in chains(profile, stack) {
+        let used: HashSet<StackId> = profile.samples.iter().map(|sample| sample.stack).collect();
+        for (stack, _) in (0..).map(StackId).zip(&profile.stacks).filter(|(stack, _)| used.contains(stack)) {
+            for chain in chains(profile, profile.stack(stack)) {
                 if !places.locations.contains(chain) {
                     places.mappings.insert(mapping_key(&profile.frame(chain[0])));
                     places.locations.insert(chain.into());

@@ -8,6 +8,8 @@ use crate::profile::{By, EventId, Profile, Table};
 /// How much to print.
 #[derive(Clone, Copy, Debug)]
 pub struct TableOptions {
+    /// What they stand for.
+    pub by: By,
     /// Rows at most.
     pub rows: usize,
     /// Columns of the terminal; longer lines are cut. `None` to cut nothing.
@@ -16,20 +18,20 @@ pub struct TableOptions {
 
 impl Default for TableOptions {
     fn default() -> Self {
-        Self { rows: 30, width: None }
+        Self { by: By::Function, rows: 30, width: None }
     }
 }
 
 /// Widest column for function names; longer ones push the object to the right.
 const NAME_COLUMN: usize = 60;
 
-/// Writes the functions with the largest self weight.
+/// Writes the rows with the largest self weight.
 ///
 /// # Errors
 ///
 /// Those of `to`.
 pub fn write_table(profile: &Profile, options: TableOptions, to: &mut dyn Write) -> io::Result<()> {
-    let table = Table::new(profile, By::Function);
+    let table = Table::new(profile, options.by);
     let rows: Vec<[String; 6]> = table
         .rows
         .iter()
@@ -51,7 +53,8 @@ pub fn write_table(profile: &Profile, options: TableOptions, to: &mut dyn Write)
             ]
         })
         .collect();
-    let heads = ["self %", "95 % interval", "total %", "samples", "function", "object"].map(str::to_string);
+    let heads =
+        ["self %", "95 % interval", "total %", "samples", options.by.heading(), "object"].map(str::to_string);
     let widths: [usize; 6] = std::array::from_fn(|column| {
         let cells = rows.iter().chain([&heads]).map(|row| row[column].chars().count());
         cells.max().unwrap_or(0).min(NAME_COLUMN)
@@ -65,7 +68,8 @@ pub fn write_table(profile: &Profile, options: TableOptions, to: &mut dyn Write)
     if hidden > 0 {
         let weight: u64 = table.rows[options.rows..].iter().map(|row| row.own[0].weight).sum();
         let share = weight as f64 / table.whole[0].weight.max(1) as f64 * 100.0;
-        writeln!(to, "… and {} more functions with {share:.2} % of self", thousands(hidden as u64))?;
+        let what = options.by.plural();
+        writeln!(to, "… and {} more {what} with {share:.2} % of self", thousands(hidden as u64))?;
     }
     Ok(())
 }
@@ -85,7 +89,7 @@ mod tests {
     fn table(rows: usize, width: Option<usize>) -> String {
         let mut text = Vec::new();
         let profile = profile(&[("main;leaf", 75, 75), ("main;other", 24, 24), ("main", 1, 1)]);
-        write_table(&profile, TableOptions { rows, width }, &mut text).unwrap();
+        write_table(&profile, TableOptions { by: By::Function, rows, width }, &mut text).unwrap();
         String::from_utf8(text).unwrap()
     }
 

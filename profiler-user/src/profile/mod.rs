@@ -1,10 +1,13 @@
 //! The profile: first as addresses ([`Recording`]), then as names ([`Profile`]). Pure data, no I/O.
 
+mod filter;
 mod header;
 mod measured;
 pub mod metrics;
 mod model;
+mod neighbours;
 mod recording;
+mod renaming;
 mod slices;
 mod stack_state;
 pub mod statistics;
@@ -13,6 +16,7 @@ mod table;
 #[cfg(test)]
 pub(crate) mod testing;
 
+pub use filter::Filter;
 pub use header::{
     Attribution, EventInfo, Header, LostInfo, MissingCounter, NamesInfo, ObjectWithoutSymbols, Slices,
     StacksInfo,
@@ -21,6 +25,7 @@ pub use model::{
     EventId, Frame, FrameId, FrameKind, Function, FunctionId, Line, LineId, Mapping, MappingId, Profile,
     Sample, StackId, Task, TaskId,
 };
+pub use neighbours::{NameError, Neighbour, Neighbours, named};
 pub use recording::{RawFrame, RawStack, Recording, SampleKey};
 pub use stack_state::{CutReason, StackState};
 pub use sum::Sum;

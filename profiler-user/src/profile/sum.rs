@@ -36,6 +36,14 @@ impl AddAssign<Amount> for Sum {
     }
 }
 
+impl AddAssign for Sum {
+    fn add_assign(&mut self, other: Self) {
+        self.samples += other.samples;
+        self.weight += other.weight;
+        self.squares += other.squares;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -74,6 +74,18 @@ impl By {
             Self::Process => "process",
         }
     }
+
+    /// What the rows are together.
+    #[must_use]
+    pub fn plural(self) -> &'static str {
+        match self {
+            Self::Function => "functions",
+            Self::Object => "objects",
+            Self::Line => "lines",
+            Self::Thread => "threads",
+            Self::Process => "processes",
+        }
+    }
 }
 
 impl Table {

@@ -22,11 +22,11 @@ use tokio::time::{MissedTickBehavior, interval, sleep_until};
 use crate::cli::{Options, Verbosity};
 use crate::kernel::DRAINS_PER_SECOND;
 use crate::output::file::remove_unfinished;
+use crate::present::Outputs;
 use crate::say::say;
 use command::{CannotRun, Command, Running};
 use progress::Progress;
 use readiness::watch;
-use report::Report;
 use session::Session;
 use target::Watch;
 
@@ -45,7 +45,7 @@ pub fn run(options: &Options) -> anyhow::Result<ExitCode> {
     privileges::check()?;
     privileges::raise_file_limit();
     // Before anything is armed: a mistake in an output must not cost a recording.
-    let report = Report::prepare(options)?;
+    let outputs = Outputs::prepare(&options.output)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -57,14 +57,14 @@ pub fn run(options: &Options) -> anyhow::Result<ExitCode> {
             let events = event::choose(options)?;
             let command = match &options.target {
                 crate::cli::Target::Command(words) => {
-                    Some(Command::prepare(words, report.folded_on_stdout())?)
+                    Some(Command::prepare(words, outputs.folded_on_stdout())?)
                 }
                 _ => None,
             };
             let target = target::resolve(options, command.as_ref())?;
             let session = Session::arm(options, events, &target)?;
             let running = command.map(Command::start).transpose()?;
-            record(options, session, target.watch, report, running, &mut signals).await
+            record(options, session, target.watch, outputs, running, &mut signals).await
         })
         .or_else(|error| match error.downcast_ref::<CannotRun>() {
             Some(cannot_run) => {
@@ -124,7 +124,7 @@ async fn record(
     options: &Options,
     mut session: Session,
     targets: Watch,
-    report: Report,
+    outputs: Outputs,
     mut running: Option<Running>,
     signals: &mut Signals,
 ) -> anyhow::Result<ExitCode> {
@@ -138,17 +138,17 @@ async fn record(
     if let (Stop::Signal(signal), Some(running)) = (&stop, &running) {
         running.passer().pass_on(*signal);
     }
-    if options.verbosity == Verbosity::Verbose {
+    if options.output.verbosity == Verbosity::Verbose {
         say(session.unwinding_figures());
     }
     let recorded = session.finish()?;
-    let verbose = options.verbosity == Verbosity::Verbose;
+    let verbose = options.output.verbosity == Verbosity::Verbose;
     let symbols = options.symbols.clone();
     let written = tokio::task::spawn_blocking(move || -> anyhow::Result<bool> {
         let begun = Instant::now();
         let profile = recorded.symbolize(&symbols);
         let symbolized = begun.elapsed();
-        let written = report.write(&profile)?;
+        let written = report::write(outputs, &profile)?;
         if verbose {
             say(format_args!("names took {symbolized:.1?}, outputs {:.1?}", begun.elapsed() - symbolized));
         }
@@ -166,7 +166,10 @@ async fn record(
     if let Err(error) = &written {
         say(format_args!("{error:#}"));
     }
-    if !matches!(stop, Stop::TargetEnded) && !running.has_ended() && options.verbosity > Verbosity::Quiet {
+    if !matches!(stop, Stop::TargetEnded)
+        && !running.has_ended()
+        && options.output.verbosity > Verbosity::Quiet
+    {
         say("sampling is done; waiting for the command to end");
     }
     let passer = running.passer();

@@ -15,7 +15,7 @@ pub(super) struct Progress {
 impl Progress {
     /// Shows nothing unless stderr is a terminal.
     pub(super) fn new(options: &Options) -> Self {
-        let wanted = options.verbosity > Verbosity::Quiet && io::stderr().is_terminal();
+        let wanted = options.output.verbosity > Verbosity::Quiet && io::stderr().is_terminal();
         Self { shown: false, wanted }
     }
 

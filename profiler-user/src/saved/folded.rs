@@ -64,14 +64,14 @@ fn split(line: &str) -> Option<(&str, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::output::{self, Format, Weight};
+    use crate::output::{self, Format, View};
 
     #[test]
     fn what_was_folded_folds_again() {
         let text = "app;main 3\napp;main;f_[i];read;sys_read_[k] 12\nother;[unknown] 1\n";
         let mut again = Vec::new();
         let profile = read(text).unwrap();
-        output::write(&profile, Format::Folded, Weight::Event, &mut again).unwrap();
+        output::write(&profile, Format::Folded, View::default(), &mut again).unwrap();
         assert_eq!(String::from_utf8(again).unwrap(), text);
         assert_eq!((profile.header.samples, profile.header.weight), (0, 16));
     }

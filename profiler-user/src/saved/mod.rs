@@ -2,6 +2,7 @@
 //! index checked.
 
 mod builder;
+mod file;
 mod folded;
 mod foreign;
 mod packed;
@@ -13,6 +14,8 @@ mod round_trip;
 use std::borrow::Cow;
 
 use crate::profile::Profile;
+
+pub use file::open;
 
 /// Why a file gives no profile.
 #[derive(Debug, thiserror::Error)]
@@ -92,7 +95,7 @@ type Bytes<'a> = Cow<'a, [u8]>;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::output::{self, Format, Weight};
+    use crate::output::{self, Format, View};
     use crate::profile::testing::{profile, with_counter};
 
     /// The file of a small profile.
@@ -103,7 +106,7 @@ mod tests {
             &[("main;g", 3, 7)],
         );
         let mut file = Vec::new();
-        output::write(&profile, Format::Pprof, Weight::Event, &mut file).unwrap();
+        output::write(&profile, Format::Pprof, View::default(), &mut file).unwrap();
         file
     }
 
@@ -166,7 +169,7 @@ mod tests {
                 let Ok(profile) = read(&bytes) else { continue };
                 sound += 1;
                 for format in [Format::Folded, Format::Json, Format::Pprof] {
-                    output::write(&profile, format, Weight::Event, &mut std::io::sink()).unwrap();
+                    output::write(&profile, format, View::default(), &mut std::io::sink()).unwrap();
                 }
                 output::write_header(&profile.header, &mut std::io::sink()).unwrap();
             }

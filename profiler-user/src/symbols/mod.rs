@@ -18,6 +18,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 pub use debuginfod::Debuginfod;
+pub(crate) use names::without_generics;
 
 use crate::processes::{ObjectId, Objects, Unreadable};
 use crate::profile::{Header, Line, Profile, RawFrame, Recording};

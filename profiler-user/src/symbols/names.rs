@@ -27,7 +27,7 @@ fn without_hash(name: &str) -> &str {
 }
 
 /// `a::f<T>` and `a::f::<T>` are `a::f`; a path that begins with a type, as `<T as Trait>::f`, keeps that.
-fn without_generics(name: &str) -> String {
+pub(crate) fn without_generics(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     let mut rest = name;
     while let Some(at) = rest.find('<') {

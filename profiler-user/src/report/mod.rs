@@ -1,0 +1,47 @@
+//! `bpfprof report`: a saved profile in every form that a recording can be shown in.
+
+use std::process::ExitCode;
+
+use crate::cli::{ReportOptions, Verbosity};
+use crate::output::{write_neighbours, write_neighbours_json};
+use crate::present::{Outputs, print, print_header};
+use crate::profile::{Neighbours, Profile, named};
+use crate::saved;
+use crate::say::say;
+use crate::symbols::without_generics;
+
+/// Shows a file as the options say. The exit status is a failure when no sample is left to be shown.
+///
+/// # Errors
+///
+/// When the file holds no profile, no function is meant, or an output cannot be written.
+pub fn run(options: &ReportOptions) -> anyhow::Result<ExitCode> {
+    // Before the file is read: a mistake in an output should not take that long to be found.
+    let outputs = Outputs::prepare(&options.output)?;
+    let mut profile = saved::open(&options.file)?;
+    if options.strip_generics {
+        profile = profile.renamed(without_generics);
+    }
+    let profile = options.filter.apply(profile);
+    if profile.samples.is_empty() {
+        print_header(&profile.header);
+        say("no sample is left; nothing was written");
+        return Ok(ExitCode::FAILURE);
+    }
+    match &options.callers {
+        Some(name) => show_neighbours(&profile, name, options)?,
+        None => outputs.write(&profile)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn show_neighbours(profile: &Profile, name: &str, options: &ReportOptions) -> anyhow::Result<()> {
+    let neighbours = Neighbours::new(profile, &named(profile, name)?);
+    if options.json {
+        return print(|to| write_neighbours_json(&profile.header, &neighbours, to));
+    }
+    if options.output.verbosity > Verbosity::Quiet {
+        print_header(&profile.header);
+    }
+    print(|to| write_neighbours(&neighbours, options.output.rows, to))
+}
