@@ -17,7 +17,8 @@ pub enum Weight {
 }
 
 impl Weight {
-    fn of(self, sample: &Sample) -> u64 {
+    /// What a sample adds.
+    pub(super) fn of(self, sample: &Sample) -> u64 {
         match self {
             Self::Event => sample.weight,
             Self::Samples => sample.samples,

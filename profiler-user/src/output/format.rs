@@ -13,13 +13,24 @@ pub enum Format {
     Json,
     /// All of the profile, as pprof reads it.
     Pprof,
+    /// Speedscope's own format.
+    Speedscope,
 }
+
+/// Endings of file names and what they stand for; of two that fit, the longer comes first.
+const ENDINGS: [(&str, Format); 7] = [
+    (".folded", Format::Folded),
+    (".collapsed", Format::Folded),
+    (".svg", Format::Svg),
+    (".speedscope.json", Format::Speedscope),
+    (".json", Format::Json),
+    (".pb.gz", Format::Pprof),
+    (".pprof", Format::Pprof),
+];
 
 /// A file name that tells no format.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "cannot tell the format of `{0}` by its extension: use .folded, .svg, .json or .pb.gz, or `-` for folded stacks on stdout"
-)]
+#[error("cannot tell the format of `{0}` by its extension: use {endings}, or `-` for folded stacks on stdout", endings = endings())]
 pub struct UnknownFormat(String);
 
 impl Format {
@@ -29,16 +40,12 @@ impl Format {
     ///
     /// When there is no extension, or an unknown one.
     pub fn from_path(path: &Path) -> Result<Self, UnknownFormat> {
-        let is_gzipped_protobuf =
-            path.file_name().is_some_and(|name| name.as_encoded_bytes().ends_with(b".pb.gz"));
-        match path.extension().and_then(|extension| extension.to_str()) {
-            Some("pprof") => Ok(Self::Pprof),
-            Some("gz") if is_gzipped_protobuf => Ok(Self::Pprof),
-            Some("folded" | "collapsed") => Ok(Self::Folded),
-            Some("svg") => Ok(Self::Svg),
-            Some("json") => Ok(Self::Json),
-            _ => Err(UnknownFormat(path.display().to_string())),
-        }
+        let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+        ENDINGS
+            .iter()
+            .find(|(ending, _)| name.ends_with(ending))
+            .map(|&(_, format)| format)
+            .ok_or_else(|| UnknownFormat(path.display().to_string()))
     }
 
     /// What the file holds, in words.
@@ -49,8 +56,13 @@ impl Format {
             Self::Svg => "flame graph",
             Self::Json => "table and header",
             Self::Pprof => "pprof",
+            Self::Speedscope => "for Speedscope",
         }
     }
+}
+
+fn endings() -> String {
+    ENDINGS.map(|(ending, _)| ending).join(", ")
 }
 
 #[cfg(test)]
@@ -59,12 +71,27 @@ mod tests {
 
     #[test]
     fn the_extension_decides() {
-        assert_eq!(Format::from_path(Path::new("a.b.folded")), Ok(Format::Folded));
-        assert_eq!(Format::from_path(Path::new("/x/a.svg")), Ok(Format::Svg));
-        assert_eq!(Format::from_path(Path::new("a.pb.gz")), Ok(Format::Pprof));
-        assert_eq!(Format::from_path(Path::new("a.pprof")), Ok(Format::Pprof));
-        assert!(Format::from_path(Path::new("svg")).is_err());
-        assert!(Format::from_path(Path::new("a.tar.gz")).is_err());
-        assert!(Format::from_path(Path::new("a.pdf")).unwrap_err().to_string().contains(".folded"));
+        let cases = [
+            ("a.b.folded", Format::Folded),
+            ("/x/a.svg", Format::Svg),
+            ("a.json", Format::Json),
+            ("a.pb.gz", Format::Pprof),
+            ("a.pprof", Format::Pprof),
+            ("a.b.speedscope.json", Format::Speedscope),
+        ];
+        for (path, format) in cases {
+            assert_eq!(Format::from_path(Path::new(path)), Ok(format), "{path}");
+        }
+        for path in ["svg", "a.tar.gz"] {
+            assert!(Format::from_path(Path::new(path)).is_err(), "{path}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_extension_is_refused_with_those_that_are_known() {
+        let refusal = Format::from_path(Path::new("a.pdf")).unwrap_err().to_string();
+        for (ending, _) in ENDINGS {
+            assert!(refusal.contains(ending), "{refusal}");
+        }
     }
 }

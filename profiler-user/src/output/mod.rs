@@ -7,9 +7,11 @@ mod header;
 mod json;
 mod neighbours;
 mod pprof;
+mod speedscope;
 mod svg;
 mod table;
 mod text;
+mod time_order;
 
 pub use folded::Weight;
 pub use format::{Format, UnknownFormat};
@@ -43,5 +45,6 @@ pub fn write(profile: &Profile, format: Format, view: View, to: &mut dyn Write) 
         Format::Svg => svg::write(profile, weight, to),
         Format::Json => json::write(profile, by, to),
         Format::Pprof => pprof::write(profile, to),
+        Format::Speedscope => speedscope::write(profile, weight, to),
     }
 }

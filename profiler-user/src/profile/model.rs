@@ -82,6 +82,13 @@ impl fmt::Display for Line {
     }
 }
 
+impl fmt::Display for Task {
+    /// `COMM (THREAD)`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.comm, self.thread)
+    }
+}
+
 /// Samples of one event in one task with one stack in one slice of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Sample {
