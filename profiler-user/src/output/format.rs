@@ -13,12 +13,14 @@ pub enum Format {
     Json,
     /// All of the profile, as pprof reads it.
     Pprof,
+    /// The Firefox Profiler's format.
+    Firefox,
     /// Speedscope's own format.
     Speedscope,
 }
 
 /// Endings of file names and what they stand for; of two that fit, the longer comes first.
-const ENDINGS: [(&str, Format); 7] = [
+const ENDINGS: [(&str, Format); 8] = [
     (".folded", Format::Folded),
     (".collapsed", Format::Folded),
     (".svg", Format::Svg),
@@ -26,6 +28,7 @@ const ENDINGS: [(&str, Format); 7] = [
     (".json", Format::Json),
     (".pb.gz", Format::Pprof),
     (".pprof", Format::Pprof),
+    (".profile.json.gz", Format::Firefox),
 ];
 
 /// A file name that tells no format.
@@ -56,6 +59,7 @@ impl Format {
             Self::Svg => "flame graph",
             Self::Json => "table and header",
             Self::Pprof => "pprof",
+            Self::Firefox => "for the Firefox Profiler",
             Self::Speedscope => "for Speedscope",
         }
     }
@@ -78,6 +82,7 @@ mod tests {
             ("a.pb.gz", Format::Pprof),
             ("a.pprof", Format::Pprof),
             ("a.b.speedscope.json", Format::Speedscope),
+            ("a.profile.json.gz", Format::Firefox),
         ];
         for (path, format) in cases {
             assert_eq!(Format::from_path(Path::new(path)), Ok(format), "{path}");

@@ -1,6 +1,7 @@
 //! Outputs: one file a format. They write to what they are given and do no other I/O; [`file`] puts the bytes in place.
 
 pub mod file;
+mod firefox;
 mod folded;
 mod format;
 mod header;
@@ -45,6 +46,7 @@ pub fn write(profile: &Profile, format: Format, view: View, to: &mut dyn Write) 
         Format::Svg => svg::write(profile, weight, to),
         Format::Json => json::write(profile, by, to),
         Format::Pprof => pprof::write(profile, to),
+        Format::Firefox => firefox::write(profile, to),
         Format::Speedscope => speedscope::write(profile, weight, to),
     }
 }
