@@ -45,7 +45,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Rust,
-    /// C, shell, settings.
+    /// C, shell, settings, pages.
     OtherSource,
     Document,
     /// Written by a program or by others: only its end is looked at.
@@ -58,7 +58,7 @@ impl Kind {
         let extension = file.extension().and_then(|extension| extension.to_str()).unwrap_or("");
         match (name, extension) {
             (_, "rs") => Some(Self::Rust),
-            (_, "c" | "h" | "sh" | "toml" | "yml" | "yaml")
+            (_, "c" | "css" | "h" | "html" | "js" | "mjs" | "sh" | "toml" | "yml" | "yaml")
             | ("run" | ".gitignore" | ".gitattributes", _) => Some(Self::OtherSource),
             (_, "md") => Some(Self::Document),
             ("Cargo.lock" | "LICENSE-MIT" | "LICENSE-APACHE", _) => Some(Self::Foreign),

@@ -9,9 +9,9 @@ use crate::profile::By;
 /// Raw arguments.
 #[derive(Debug, clap::Args)]
 pub(super) struct OutputArgs {
-    /// Write to this file; repeatable. The extension says what: .folded, .svg (flame graph), .json (table and header), .pb.gz
-    /// (pprof: all of the profile, which `report` and other tools read), .speedscope.json, .firefox.json.gz. - is stdout (folded). [default: the table on a terminal, else
-    /// folded stacks on stdout]
+    /// Write to this file; repeatable. The extension says what: .folded, .svg (flame graph), .html (report), .json (table and header),
+    /// .pb.gz (pprof: all of the profile, which `report` and other tools read), .speedscope.json, .profile.json.gz (Firefox Profiler).
+    /// - is stdout (folded). [default: the table on a terminal, else folded stacks on stdout]
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub output: Vec<PathBuf>,
 

@@ -9,6 +9,8 @@ pub enum Format {
     Folded,
     /// A flame graph.
     Svg,
+    /// A page with header, table and flame graph.
+    Html,
     /// Header and table.
     Json,
     /// All of the profile, as pprof reads it.
@@ -20,10 +22,11 @@ pub enum Format {
 }
 
 /// Endings of file names and what they stand for; of two that fit, the longer comes first.
-const ENDINGS: [(&str, Format); 8] = [
+const ENDINGS: [(&str, Format); 9] = [
     (".folded", Format::Folded),
     (".collapsed", Format::Folded),
     (".svg", Format::Svg),
+    (".html", Format::Html),
     (".speedscope.json", Format::Speedscope),
     (".json", Format::Json),
     (".pb.gz", Format::Pprof),
@@ -57,6 +60,7 @@ impl Format {
         match self {
             Self::Folded => "folded stacks",
             Self::Svg => "flame graph",
+            Self::Html => "report for a browser",
             Self::Json => "table and header",
             Self::Pprof => "pprof",
             Self::Firefox => "for the Firefox Profiler",
@@ -78,6 +82,7 @@ mod tests {
         let cases = [
             ("a.b.folded", Format::Folded),
             ("/x/a.svg", Format::Svg),
+            ("a.html", Format::Html),
             ("a.json", Format::Json),
             ("a.pb.gz", Format::Pprof),
             ("a.pprof", Format::Pprof),

@@ -15,6 +15,9 @@ const UNDELIVERED_WORTH_SAYING: f64 = 0.02;
 /// Counters that are shared run for less; reading several takes a moment.
 const RUNNING_ALL_THE_TIME: f64 = 0.999;
 
+/// Columns of the labels before the texts.
+const LABEL: usize = 9;
+
 /// Writes the header, a line for each thing a reader must know.
 ///
 /// # Errors
@@ -53,6 +56,20 @@ pub fn write_header(header: &Header, to: &mut dyn Write) -> io::Result<()> {
         line(to, "note", &printable(note))?;
     }
     Ok(())
+}
+
+/// The same as pairs of a label and a text; the first has no label, and so have those that go on with the one before.
+pub(super) fn lines(header: &Header) -> Vec<(String, String)> {
+    let mut text = Vec::new();
+    // A vector takes all that is written to it.
+    let _ = write_header(header, &mut text);
+    let text = String::from_utf8_lossy(&text);
+    let indented = |line: &str| {
+        let line = line.strip_prefix("  ")?;
+        let (label, text) = line.split_at_checked(LABEL)?;
+        Some((label.trim_end().into(), text.trim_start().into()))
+    };
+    text.lines().map(|line| indented(line).unwrap_or_else(|| (String::new(), line.into()))).collect()
 }
 
 fn how(event: &EventInfo) -> String {
@@ -225,7 +242,7 @@ fn names(header: &Header, to: &mut dyn Write) -> io::Result<()> {
 }
 
 fn line(to: &mut dyn Write, label: &str, text: &str) -> io::Result<()> {
-    writeln!(to, "  {label:<9} {text}")
+    writeln!(to, "  {label:<LABEL$} {text}")
 }
 
 #[cfg(test)]

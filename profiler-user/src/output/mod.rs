@@ -5,6 +5,7 @@ mod firefox;
 mod folded;
 mod format;
 mod header;
+mod html;
 mod json;
 mod neighbours;
 mod pprof;
@@ -44,6 +45,7 @@ pub fn write(profile: &Profile, format: Format, view: View, to: &mut dyn Write) 
     match format {
         Format::Folded => folded::write(profile, EventId::MAIN, weight, to),
         Format::Svg => svg::write(profile, weight, to),
+        Format::Html => html::write(profile, to),
         Format::Json => json::write(profile, by, to),
         Format::Pprof => pprof::write(profile, to),
         Format::Firefox => firefox::write(profile, to),
