@@ -1,6 +1,10 @@
 //! `bpfprof list`.
 
 /// Show which events open here, and why the others do not
+///
+/// Each line has an event, whether it opens, the unit of its counts, and what is to be said. `yes`: it can be sampled. `count`: it can be
+/// counted, and not sampled. `root`: it is there, but needs a privilege. `no`: it cannot be opened. Tracepoints are shown if PATTERN has a
+/// `:`, as in 'sched:*', or if nothing else matches.
 #[derive(Debug, clap::Args)]
 pub(super) struct ListArgs {
     /// Show the events whose names contain this, or match it where it has * or ?; case does not count

@@ -180,7 +180,8 @@ fn invalid(error: &OpenError, facts: &HostFacts) -> Advice {
         })
 }
 
-fn invalid_rate(rate: Rate, facts: &HostFacts) -> Option<Advice> {
+/// Why the kernel does not take a rate, if it does not.
+pub(super) fn invalid_rate(rate: Rate, facts: &HostFacts) -> Option<Advice> {
     match rate {
         Rate::Frequency(hertz) => {
             let most = facts.max_sample_rate.filter(|&most| u64::from(hertz.get()) > most)?;

@@ -10,28 +10,12 @@ use super::pmu::{Pmu, some_of};
 use super::pmu_event::{PmuEvent, Term, Value, parse_terms};
 use super::pmu_format::{Configs, Format};
 use super::spec::{EventKind, EventSpec};
-use super::system_root::SYSTEM_ROOT;
 use crate::suggest;
 use perf_event::Builder;
 use perf_event::events::{Event, Raw, Tracepoint};
 use perf_event_open_sys::bindings::perf_event_attr;
 use std::collections::BTreeSet;
 use std::path::Path;
-
-/// Those of the CPUs that an event can be opened on: all of them, but for events of a PMU that serves some.
-///
-/// The events of a PMU that counts for a whole package are opened on one CPU of it.
-pub fn cpus_of(spec: &EventSpec, among: &BTreeSet<CpuId>) -> BTreeSet<CpuId> {
-    cpus_of_below(Path::new(SYSTEM_ROOT), spec, among)
-}
-
-fn cpus_of_below(root: &Path, spec: &EventSpec, among: &BTreeSet<CpuId>) -> BTreeSet<CpuId> {
-    let served = match spec.kind() {
-        EventKind::Pmu(event) => Pmu::find(root, event.pmu()).ok().and_then(|pmu| pmu.cpus()),
-        _ => None,
-    };
-    served.map_or_else(|| among.clone(), |served| served.intersection(among).copied().collect())
-}
 
 /// The builder of the event's attribute, with nothing set but what is counted.
 pub(super) fn builder(root: &Path, spec: &EventSpec, cpu: CpuId) -> Result<Builder<'static>, Advice> {
@@ -235,15 +219,6 @@ mod tests {
         assert_eq!(attribute(root.path(), "cpu_core/LLC-loads/u", 1), Ok((3, 4 << 32 | 2, 0)));
         let refused = attribute(root.path(), "cpu_atom/cycles/", 1).unwrap_err();
         assert_eq!(refused, "PMU `cpu_atom` does not count on CPU 1; sample on its CPUs with -C 4,5,6,7");
-        let cpus = |event: &str| {
-            let among = (1..6).map(CpuId).collect();
-            let cpus = cpus_of_below(root.path(), &event.parse().unwrap(), &among);
-            cpus.into_iter().map(|cpu| cpu.0).collect::<Vec<_>>()
-        };
-        assert_eq!(cpus("cpu_atom/cycles/"), [4, 5]);
-        assert_eq!(cpus("cycles"), [1, 2, 3, 4, 5]);
-        assert_eq!(cpus("uncore_imc/event=1/"), [] as [u32; 0]);
-        assert_eq!(cpus("no_such_pmu/event=1/"), [1, 2, 3, 4, 5]);
     }
 
     #[test]

@@ -1,38 +1,60 @@
 //! Whether and how precisely an event can be sampled here.
 
+use super::advice::invalid_rate;
 use super::counting::CountingEvent;
 use super::cpus::CpuId;
 use super::host_facts::HostFacts;
 use super::open_error::{Failure, OpenError, Purpose};
+use super::placement::trial_cpus;
 use super::precise::Precise;
 use super::rate::Rate;
 use super::refusal::Refusal;
 use super::sampling::SamplingEvent;
 use super::spec::{EventKind, EventSpec};
+use std::collections::BTreeSet;
 
-/// The precise level to open the event with on every CPU, found by opening it on one.
+/// The precise level to open the event with on every one of the CPUs, found by opening it on one of each type.
 ///
 /// It is the level that the modifier asks for. Without one it is the highest that opens for an event of the
-/// PMU, and 0 for any other. Nothing stays open.
+/// PMU, and 0 for any other. Nothing stays open. The facts explain a refusal.
 ///
 /// # Errors
 /// The event cannot be sampled here, at the level asked for, or at this rate.
-pub fn find_precise(spec: &EventSpec, rate: Rate, cpu: CpuId) -> Result<Precise, Refusal> {
+pub fn find_precise(
+    spec: &EventSpec,
+    rate: Rate,
+    cpus: &BTreeSet<CpuId>,
+    facts: &HostFacts,
+) -> Result<Precise, Refusal> {
     if let Some(refusal) = Refusal::of_rate(spec, rate) {
         return Err(refusal);
     }
     let levels = levels(spec, rate)?;
-    let facts = HostFacts::read();
-    first_to_open(&levels, |precise| open(spec, rate, cpu, precise)).map_err(|error| {
-        match error.event.kind() {
-            EventKind::Pmu(_) | EventKind::Tracepoint(_)
-                if error.errno() == libc::EINVAL && CountingEvent::open(spec, cpu).is_ok() =>
-            {
-                Refusal::of_counted_only(spec, error.purpose)
-            }
-            _ => Refusal::new(&error, &facts),
+    let trials = trial_cpus(spec, cpus);
+    let [best, ..] = Precise::LADDER;
+    // The lowest level that is found opens on every type of core.
+    trials.iter().try_fold(best, |lowest, &cpu| {
+        match first_to_open(&levels, |precise| open(spec, rate, cpu, precise)) {
+            Ok(level) => Ok(lowest.min(level)),
+            Err(error) if trials.len() > 1 => Err(refuse(&error, facts).on_cpu(cpu)),
+            Err(error) => Err(refuse(&error, facts)),
         }
     })
+}
+
+/// Explains the error; where counting would do, that is the remedy.
+fn refuse(error: &OpenError, facts: &HostFacts) -> Refusal {
+    let is_rate_wrong = error.purpose.rate().is_some_and(|rate| invalid_rate(rate, facts).is_some());
+    match error.event.kind() {
+        EventKind::Pmu(_) | EventKind::Tracepoint(_)
+            if error.errno() == libc::EINVAL
+                && !is_rate_wrong
+                && CountingEvent::open(&error.event, error.cpu).is_ok() =>
+        {
+            Refusal::of_counted_only(&error.event, error.purpose)
+        }
+        _ => Refusal::new(error, facts),
+    }
 }
 
 /// Opens and closes the event. At a tracepoint this succeeds, but the kernel refuses the sampling program: programs of type
@@ -81,6 +103,10 @@ mod tests {
         Precise::new(level).unwrap()
     }
 
+    fn find(spec: &EventSpec, rate: Rate) -> Result<Precise, Refusal> {
+        find_precise(spec, rate, &[CpuId(0)].into(), &HostFacts::read())
+    }
+
     fn refused(precise: Precise) -> OpenError {
         let event = EventSpec::cycles();
         let purpose = Purpose::Sample { rate: event.default_rate(), precise };
@@ -118,7 +144,7 @@ mod tests {
     fn what_every_machine_can_sample() {
         for event in ["cpu-clock", "page-faults", "context-switches", "mem:0x401130:x:u", "mem:0x401000:rw"] {
             let spec: EventSpec = event.parse().unwrap();
-            assert_eq!(find_precise(&spec, spec.default_rate(), CpuId(0)), Ok(level(0)), "{event}");
+            assert_eq!(find(&spec, spec.default_rate()), Ok(level(0)), "{event}");
         }
     }
 
@@ -126,7 +152,7 @@ mod tests {
     fn hardware_events_are_answered_or_refused_for_the_right_cause() {
         let has_pmu = HostFacts::read().has_core_pmu == Some(true);
         for spec in [EventSpec::cycles(), "cycles:ppp".parse().unwrap(), "LLC-load-misses".parse().unwrap()] {
-            match find_precise(&spec, spec.default_rate(), CpuId(0)) {
+            match find(&spec, spec.default_rate()) {
                 Ok(_) => assert!(has_pmu, "{spec} opened without a PMU"),
                 Err(refusal) => {
                     let says_no_pmu = refusal.cause().contains("exposes no hardware PMU");
@@ -146,12 +172,14 @@ mod tests {
     #[test]
     fn rates_out_of_range_are_refused_in_words() {
         let page_faults: EventSpec = "page-faults".parse().unwrap();
-        let text = |spec: &EventSpec, rate| find_precise(spec, rate, CpuId(0)).unwrap_err().to_string();
+        let text = |spec: &EventSpec, rate| find(spec, rate).unwrap_err().to_string();
         let frequency = text(&page_faults, Rate::Frequency(NonZeroU32::MAX));
         assert!(
             frequency.contains("4294967295 Hz is above kernel.perf_event_max_sample_rate"),
             "{frequency}"
         );
+        let by_terms = text(&"software/config=2/".parse().unwrap(), Rate::Frequency(NonZeroU32::MAX));
+        assert!(by_terms.contains("kernel.perf_event_max_sample_rate"), "{by_terms}");
         let period = text(&page_faults, Rate::Period(NonZeroU64::MAX));
         assert!(period.contains("is above 9223372036854775807"), "{period}");
         assert!(text(&EventSpec::cpu_clock(), Rate::EVERY).contains("10000 ns"));
@@ -163,7 +191,7 @@ mod tests {
         let tsc: EventSpec = "msr/tsc/".parse().unwrap();
         match CountingEvent::open(&tsc, CpuId(0)) {
             Ok(_) => {
-                let refusal = find_precise(&tsc, tsc.default_rate(), CpuId(0)).unwrap_err();
+                let refusal = find(&tsc, tsc.default_rate()).unwrap_err();
                 assert_eq!(refusal.cause(), "its PMU counts, and raises no samples");
                 assert!(refusal.remedy().contains("--counters"), "{refusal}");
             }
@@ -175,7 +203,7 @@ mod tests {
     #[cfg(target_arch = "x86_64")]
     fn misaligned_breakpoints_are_refused_in_words() {
         let spec: EventSpec = "mem:0x401001/8:w".parse().unwrap();
-        let refusal = find_precise(&spec, spec.default_rate(), CpuId(0)).unwrap_err();
+        let refusal = find(&spec, spec.default_rate()).unwrap_err();
         assert!(refusal.cause().contains("not a multiple of the length 8"), "{refusal}");
     }
 }

@@ -1,6 +1,7 @@
 //! Why an event cannot be sampled or counted here, and what can be done.
 
 use super::advice::{Advice, explain};
+use super::cpus::CpuId;
 use super::host_facts::HostFacts;
 use super::open_error::{OpenError, Purpose};
 use super::precise::Precise;
@@ -87,6 +88,12 @@ impl Refusal {
         &self.remedy
     }
 
+    /// The same refusal, by one type of core where there are several.
+    pub(super) fn on_cpu(mut self, cpu: CpuId) -> Self {
+        self.cause = format!("on CPU {cpu}: {}", self.cause);
+        self
+    }
+
     fn without_asking(event: &EventSpec, purpose: Purpose, errno: i32, cause: String, remedy: &str) -> Self {
         Self { event: event.clone(), purpose, errno, cause, remedy: remedy.to_owned() }
     }
@@ -100,7 +107,7 @@ const SHORTEST_CLOCK_PERIOD_NS: u64 = 10_000;
 
 #[cfg(test)]
 mod tests {
-    use super::super::{CpuId, Failure};
+    use super::super::Failure;
     use super::*;
     use std::num::{NonZeroU32, NonZeroU64};
 
@@ -129,6 +136,7 @@ mod tests {
         };
         let refusal = Refusal::new(&error, &HostFacts { has_core_pmu: Some(false), ..HostFacts::default() });
         assert_eq!((refusal.event(), refusal.errno()), (&event, libc::ENOENT));
+        assert!(refusal.clone().on_cpu(CpuId(9)).cause().starts_with("on CPU 9: this machine"));
         assert_eq!(refusal.cause(), "this machine exposes no hardware PMU");
         assert!(refusal.remedy().starts_with("use -e cpu-clock"));
         assert_eq!(

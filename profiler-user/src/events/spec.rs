@@ -63,6 +63,15 @@ impl EventSpec {
         self.modifiers
     }
 
+    /// Other names that perf has for the event.
+    pub fn aliases(&self) -> &'static [&'static str] {
+        match &self.kind {
+            EventKind::Hardware(event) => by_event(HARDWARE, event).map_or(&[], |named| named.aliases),
+            EventKind::Software(event) => by_event(SOFTWARE, event).map_or(&[], |named| named.aliases),
+            _ => &[],
+        }
+    }
+
     /// Plural noun for what is counted: `cycles`, `misses`, `faults`, `executions`; `ns` for clocks.
     pub fn unit(&self) -> &'static str {
         match &self.kind {

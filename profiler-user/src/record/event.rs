@@ -8,7 +8,7 @@ use profiler_common::limits::{MAX_COUNTERS, MAX_EVENTS};
 use crate::cli::Options;
 use crate::events::{
     CountingEvent, CpuId, EventList, EventSet, EventSpec, HostFacts, ListedEvent, Rate, Refusal, cpus,
-    cpus_of, find_precise, fitting,
+    find_precise, fitting, trial_cpus,
 };
 use crate::kernel::{KernelError, SampledEvent};
 use crate::profile::{Attribution, MissingCounter};
@@ -87,7 +87,7 @@ impl ChosenEvents {
     }
 }
 
-/// Finds the events, by opening them on one CPU.
+/// Finds the events, by opening them on one CPU of each type.
 pub(super) fn choose(options: &Options) -> Result<ChosenEvents, EventsError> {
     let host = HostFacts::read();
     let online = cpus::online().map_err(KernelError::from)?;
@@ -95,16 +95,13 @@ pub(super) fn choose(options: &Options) -> Result<ChosenEvents, EventsError> {
         Some(asked) => asked.intersection(&online).copied().collect(),
         None => online,
     };
+    if cpus.is_empty() {
+        return Err(KernelError::NoCpu.into());
+    }
     let mut chosen = choose_main(options, &cpus, host)?;
     let asked = options.counters.clone().unwrap_or_else(|| default_counters(&chosen));
     choose_counters(&mut chosen, &asked, options.attribution, &cpus)?;
     Ok(chosen)
-}
-
-/// The CPU to try an event on.
-fn trial_cpu(spec: &EventSpec, cpus: &BTreeSet<CpuId>) -> Result<CpuId, KernelError> {
-    // Where it counts on none of them, opening it says so.
-    cpus_of(spec, cpus).first().or(cpus.first()).copied().ok_or(KernelError::NoCpu)
 }
 
 fn choose_main(
@@ -113,12 +110,11 @@ fn choose_main(
     host: HostFacts,
 ) -> Result<ChosenEvents, KernelError> {
     if let Some(spec) = &options.event {
-        return Ok(open(spec.clone(), options, trial_cpu(spec, cpus)?, host)?);
+        return Ok(open(spec.clone(), options, cpus, host)?);
     }
-    let cpu = *cpus.first().ok_or(KernelError::NoCpu)?;
-    match open(EventSpec::cycles(), options, cpu, host.clone()) {
+    match open(EventSpec::cycles(), options, cpus, host.clone()) {
         Err(refusal) if lacks_hardware(&refusal) => {
-            let mut chosen = open(EventSpec::cpu_clock(), options, cpu, host)?;
+            let mut chosen = open(EventSpec::cpu_clock(), options, cpus, host)?;
             chosen.fallback = Some(format!("cpu-clock stands in for cycles: {}", refusal.cause()));
             Ok(chosen)
         }
@@ -131,12 +127,17 @@ fn lacks_hardware(refusal: &Refusal) -> bool {
     matches!(refusal.errno(), libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV | libc::EBUSY)
 }
 
-fn open(spec: EventSpec, options: &Options, cpu: CpuId, host: HostFacts) -> Result<ChosenEvents, Refusal> {
+fn open(
+    spec: EventSpec,
+    options: &Options,
+    cpus: &BTreeSet<CpuId>,
+    host: HostFacts,
+) -> Result<ChosenEvents, Refusal> {
     let (rate, note) = match options.rate {
         Some(rate) => (rate, None),
         None => default_rate(&spec, &host),
     };
-    let precise = find_precise(&spec, rate, cpu)?;
+    let precise = find_precise(&spec, rate, cpus, &host)?;
     Ok(ChosenEvents {
         main: SampledEvent { spec, rate, precise },
         fallback: None,
@@ -182,7 +183,7 @@ fn choose_counters(
         if *spec == chosen.main.spec {
             continue;
         }
-        if let Err(refusal) = counters.add(spec, chosen, trial_cpu(spec, cpus)?) {
+        if let Err(refusal) = counters.add(spec, chosen, cpus) {
             if set.is_none() {
                 return Err(refusal);
             }
@@ -203,9 +204,16 @@ fn choose_counters(
 
 impl ChosenCounters {
     /// Adds a counter that opens.
-    fn add(&mut self, spec: &EventSpec, chosen: &ChosenEvents, cpu: CpuId) -> Result<(), EventsError> {
-        let counting =
-            CountingEvent::open(spec, cpu).map(drop).map_err(|error| Refusal::new(&error, &chosen.host));
+    fn add(
+        &mut self,
+        spec: &EventSpec,
+        chosen: &ChosenEvents,
+        cpus: &BTreeSet<CpuId>,
+    ) -> Result<(), EventsError> {
+        let counting = trial_cpus(spec, cpus)
+            .into_iter()
+            .try_for_each(|cpu| CountingEvent::open(spec, cpu).map(drop))
+            .map_err(|error| Refusal::new(&error, &chosen.host));
         match self {
             Self::Read(counters) => {
                 counting?;
@@ -213,7 +221,7 @@ impl ChosenCounters {
             }
             Self::Sampled(counters) => {
                 let rate = counter_rate(spec, chosen.main.rate);
-                match (find_precise(spec, rate, cpu), counting) {
+                match (find_precise(spec, rate, cpus, &chosen.host), counting) {
                     (Ok(precise), _) => counters.push(SampledEvent { spec: spec.clone(), rate, precise }),
                     (Err(refusal), Ok(())) => return Err(EventsError::OnlyCounts { refusal }),
                     (Err(refusal), Err(_)) => return Err(refusal.into()),
@@ -242,7 +250,7 @@ fn leave_out_what_does_not_fit(
     if specs.len() < 2 {
         return Ok(());
     }
-    let cpu = trial_cpu(&chosen.main.spec, cpus)?;
+    let Some(&cpu) = trial_cpus(&chosen.main.spec, cpus).first() else { return Ok(()) };
     let error = |error| KernelError::System { call: "trying how many events fit", error };
     let fit = fitting(&specs, cpu).map_err(error)?;
     let of_set =

@@ -8,6 +8,7 @@ mod fallback;
 mod following;
 mod hotplug;
 mod leftovers;
+mod list;
 mod narrowing;
 mod output_files;
 mod page_faults;
