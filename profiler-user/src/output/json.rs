@@ -5,8 +5,8 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use crate::profile::statistics::Estimate;
-use crate::profile::{By, EventId, Header, Profile, Sum, Table};
+use crate::profile::statistics::{Estimate, Repeat};
+use crate::profile::{By, EventId, Header, Profile, Row as TableRow, Sum, Table};
 
 /// Version of the document's form. It grows when a reader of the old form would misread the new one; added members do not count.
 const SCHEMA: u32 = 1;
@@ -27,6 +27,17 @@ struct Row<'a> {
     #[serde(rename = "self")]
     own: Part,
     total: Part,
+    /// What falls on the row alone, by event.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    counters: BTreeMap<&'a str, Count>,
+    /// Ratios of that, by metric, with the 95 % interval for this run.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    metrics: BTreeMap<&'static str, Option<Estimate>>,
+    /// What the numbers say in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reading: Option<String>,
+    /// What other runs would give; absent where the run is too short to say.
+    repeat: Repeats,
 }
 
 #[derive(Serialize)]
@@ -37,21 +48,77 @@ struct Part {
     share: Option<Estimate>,
 }
 
+#[derive(Serialize)]
+struct Count {
+    samples: u64,
+    /// Number of equally weighted samples that tell as much.
+    effective_samples: f64,
+    count: u64,
+    /// The 95 % interval for this run; both ends are the count where every occurrence was a sample.
+    low: Option<f64>,
+    high: Option<f64>,
+}
+
+/// Values with their 95 % interval for other runs, the variance between blocks of time, and the number and length of the blocks.
+#[derive(Serialize)]
+struct Repeats {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    share: Option<Repeat>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    metrics: BTreeMap<&'static str, Repeat>,
+}
+
 /// Writes the document, rows by descending self weight.
 pub(super) fn write(profile: &Profile, by: By, to: &mut dyn Write) -> io::Result<()> {
     let table = Table::new(profile, by);
-    let part =
-        |sum: &Sum| Part { samples: sum.samples, weight: sum.weight, share: table.share(EventId::MAIN, sum) };
-    let rows = table.rows.iter().map(|row| Row {
-        name: &row.label.name,
-        object: &row.label.object,
-        own: part(&row.own[0]),
-        total: part(&row.total[0]),
-    });
+    let rows = table.rows.iter().map(|row| Row::new(profile, &table, row));
     let rows = BTreeMap::from([(by.plural(), rows.collect())]);
     let document = Document { schema: SCHEMA, header: &profile.header, rows };
     serde_json::to_writer_pretty(&mut *to, &document)?;
     writeln!(to)
+}
+
+impl<'a> Row<'a> {
+    fn new(profile: &'a Profile, table: &Table, row: &'a TableRow) -> Self {
+        let part = |sum: &Sum| Part {
+            samples: sum.samples,
+            weight: sum.weight,
+            share: table.share(EventId::MAIN, sum),
+        };
+        let metrics = table.metrics();
+        let repeats = metrics
+            .iter()
+            .filter_map(|metric| Some((metric.name, table.repeat_metric(profile, metric, row)?.ok()?)));
+        Self {
+            name: &row.label.name,
+            object: &row.label.object,
+            own: part(&row.own[0]),
+            total: part(&row.total[0]),
+            counters: counts(profile, table, row),
+            repeat: Repeats {
+                share: table.repeat_share(profile, EventId::MAIN, row).ok(),
+                metrics: repeats.collect(),
+            },
+            metrics: metrics.iter().map(|metric| (metric.name, table.metric(metric, row))).collect(),
+            reading: table.reading(row).map(|reading| reading.to_string()),
+        }
+    }
+}
+
+fn counts<'a>(profile: &'a Profile, table: &Table, row: &TableRow) -> BTreeMap<&'a str, Count> {
+    let counters = profile.header.events().skip(1).map(|(event, info)| {
+        let sum = &row.own[usize::from(event.0)];
+        let interval = table.count(event, sum);
+        let count = Count {
+            samples: sum.samples,
+            effective_samples: sum.effective_samples(),
+            count: sum.weight,
+            low: interval.map(|interval| interval.low),
+            high: interval.map(|interval| interval.high),
+        };
+        (info.name.as_str(), count)
+    });
+    counters.collect()
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Outputs: one file a format. They write to what they are given and do no other I/O; [`file`] puts the bytes in place.
 
+mod columns;
 pub mod file;
 mod firefox;
 mod folded;

@@ -1,69 +1,50 @@
-//! The table of functions as text.
+//! The table as text.
 
 use std::io::{self, Write};
 
-use super::text::{printable, thousands};
-use crate::profile::{By, EventId, Profile, Table};
+use super::columns::{Column, Columns};
+use super::text::{measure, printable, range, thousands};
+use crate::profile::metrics::{Metric, Reading};
+use crate::profile::statistics::Estimate;
+use crate::profile::{By, EventId, Header, Profile, Row, Sum, Table};
 
 /// How much to print.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct TableOptions {
-    /// What they stand for.
+    /// What rows stand for.
     pub by: By,
+    /// Metrics that get columns; `None` for all that the measured events are enough for.
+    pub metrics: Option<Vec<&'static Metric>>,
     /// Rows at most.
     pub rows: usize,
-    /// Columns of the terminal; longer lines are cut. `None` to cut nothing.
+    /// Columns of the terminal; what does not fit is left out or cut. `None` to cut nothing.
     pub width: Option<usize>,
 }
 
 impl Default for TableOptions {
     fn default() -> Self {
-        Self { by: By::Function, rows: 30, width: None }
+        Self { by: By::Function, metrics: None, rows: 30, width: None }
     }
 }
-
-/// Widest column for function names; longer ones push the object to the right.
-const NAME_COLUMN: usize = 60;
 
 /// Writes the rows with the largest self weight.
 ///
 /// # Errors
 ///
 /// Those of `to`.
-pub fn write_table(profile: &Profile, options: TableOptions, to: &mut dyn Write) -> io::Result<()> {
+pub fn write_table(profile: &Profile, options: &TableOptions, to: &mut dyn Write) -> io::Result<()> {
     let table = Table::new(profile, options.by);
-    let rows: Vec<[String; 6]> = table
-        .rows
-        .iter()
-        .take(options.rows)
-        .map(|row| {
-            let (own, total) = (&row.own[0], &row.total[0]);
-            let own_share = table.share(EventId::MAIN, own);
-            let share = |share: Option<f64>| {
-                share.map_or_else(|| "–".into(), |share| format!("{:.2}", share * 100.0))
-            };
-            let interval = |low, high| format!("{:.1}–{:.1}", low * 100.0, high * 100.0);
-            [
-                share(own_share.map(|own| own.value)),
-                own_share.map_or_else(|| "–".into(), |own| interval(own.low, own.high)),
-                share(table.share(EventId::MAIN, total).map(|total| total.value)),
-                thousands(own.samples),
-                printable(&row.label.name),
-                printable(&row.label.object),
-            ]
-        })
-        .collect();
-    let heads =
-        ["self %", "95 % interval", "total %", "samples", options.by.heading(), "object"].map(str::to_string);
-    let widths: [usize; 6] = std::array::from_fn(|column| {
-        let cells = rows.iter().chain([&heads]).map(|row| row[column].chars().count());
-        cells.max().unwrap_or(0).min(NAME_COLUMN)
-    });
-    for row in [&heads].into_iter().chain(&rows) {
-        let line = format_row(row, &widths);
-        let line: String = line.chars().take(options.width.unwrap_or(usize::MAX)).collect();
-        writeln!(to, "{}", line.trim_end())?;
+    let shown: Vec<&Row> = table.rows.iter().take(options.rows).collect();
+    let mut columns = Columns::default();
+    columns.extend(shares(&table, &shown));
+    let metrics = options.metrics.clone().unwrap_or_else(|| table.metrics());
+    columns.extend(counts(&profile.header, &table, &metrics, &shown));
+    for &metric in &metrics {
+        columns.extend(values(&table, metric, &shown));
     }
+    columns.extend(names(options.by, &shown));
+    columns.extend(readings(&table, &shown));
+    columns.write(options.width, to)?;
     let hidden = table.rows.len().saturating_sub(options.rows);
     if hidden > 0 {
         let weight: u64 = table.rows[options.rows..].iter().map(|row| row.own[0].weight).sum();
@@ -74,22 +55,80 @@ pub fn write_table(profile: &Profile, options: TableOptions, to: &mut dyn Write)
     Ok(())
 }
 
-/// Numbers to the right of their columns, names to the left.
-fn format_row(row: &[String; 6], widths: &[usize; 6]) -> String {
-    let [own, interval, total, samples, function, object] = row;
-    let [w0, w1, w2, w3, w4, _] = *widths;
-    format!("{own:>w0$}  {interval:>w1$}  {total:>w2$}  {samples:>w3$}  {function:<w4$}  {object}")
+/// What stands for a number that too few samples carry.
+const NOTHING: &str = "–";
+
+fn shares(table: &Table, rows: &[&Row]) -> [Column; 4] {
+    let share = |sum: &Sum| table.share(EventId::MAIN, sum);
+    let percent = |share: Option<Estimate>| {
+        share.map_or_else(|| NOTHING.into(), |share| format!("{:.2}", share.value * 100.0))
+    };
+    let interval = |share: Option<Estimate>| {
+        let ends = |share: Estimate| format!("{:.1}–{:.1}", share.low * 100.0, share.high * 100.0);
+        share.map_or_else(|| NOTHING.into(), ends)
+    };
+    [
+        Column::number("self %", rows.iter().map(|row| percent(share(&row.own[0])))),
+        Column::number("95 % interval", rows.iter().map(|row| interval(share(&row.own[0])))),
+        Column::number("total %", rows.iter().map(|row| percent(share(&row.total[0])))),
+        Column::number("samples", rows.iter().map(|row| thousands(row.own[0].samples))),
+    ]
+}
+
+/// A column for each counter that no metric shows.
+fn counts(header: &Header, table: &Table, metrics: &[&Metric], rows: &[&Row]) -> Vec<Column> {
+    let in_metric = |name: &str| {
+        let name = name.split(':').next().unwrap_or(name);
+        metrics.iter().any(|metric| metric.numerator == name || metric.denominators.contains(&name))
+    };
+    let counters = header.events().skip(1).filter(|(_, event)| !in_metric(&event.name));
+    counters
+        .map(|(event, info)| {
+            let count = |row: &&Row| {
+                let count = table.count(event, &row.own[usize::from(event.0)]);
+                count.map_or_else(|| NOTHING.into(), |count| thousands(count.value.round() as u64))
+            };
+            Column::number(&printable(&info.name), rows.iter().map(count))
+        })
+        .collect()
+}
+
+/// A metric: its values, and their intervals where there is room.
+fn values(table: &Table, metric: &Metric, rows: &[&Row]) -> [Column; 2] {
+    let values: Vec<Option<Estimate>> = rows.iter().map(|row| table.metric(metric, row)).collect();
+    let cell = |text: fn(&Metric, &Estimate) -> String| {
+        values
+            .iter()
+            .map(move |value| value.as_ref().map_or_else(|| NOTHING.into(), |value| text(metric, value)))
+    };
+    [
+        Column::number(metric.title, cell(|metric, value| measure(metric.unit, value.value))),
+        Column::number("95 %", cell(|metric, value| range(metric.unit, value))).dispensable(),
+    ]
+}
+
+fn names(by: By, rows: &[&Row]) -> Vec<Column> {
+    let name = Column::elastic(by.heading(), rows.iter().map(|row| printable(&row.label.name)));
+    let object = Column::text("object", rows.iter().map(|row| printable(&row.label.object)));
+    if rows.iter().all(|row| row.label.object.is_empty()) { vec![name] } else { vec![name, object] }
+}
+
+/// What the numbers say in words, if that can be said of any row.
+fn readings(table: &Table, rows: &[&Row]) -> Option<Column> {
+    let readings: Vec<Option<Reading>> = rows.iter().map(|row| table.reading(row)).collect();
+    let words = readings.iter().map(|reading| reading.as_ref().map_or_else(String::new, ToString::to_string));
+    readings.iter().any(Option::is_some).then(|| Column::text("reading", words))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::testing::profile;
+    use crate::profile::testing::{profile, with_counter};
 
     fn table(rows: usize, width: Option<usize>) -> String {
         let mut text = Vec::new();
         let profile = profile(&[("main;leaf", 75, 75), ("main;other", 24, 24), ("main", 1, 1)]);
-        write_table(&profile, TableOptions { by: By::Function, rows, width }, &mut text).unwrap();
+        write_table(&profile, &TableOptions { rows, width, ..TableOptions::default() }, &mut text).unwrap();
         String::from_utf8(text).unwrap()
     }
 
@@ -108,5 +147,41 @@ mod tests {
     fn what_is_not_shown_is_said() {
         assert!(table(1, None).ends_with("… and 2 more functions with 25.00 % of self\n"));
         assert!(table(9, Some(20)).lines().all(|line| line.chars().count() <= 20));
+    }
+
+    #[test]
+    fn metrics_have_columns_and_words() {
+        let mut measured = profile(&[("main;fast", 400, 4_000_000), ("main;slow", 400, 4_000_000)]);
+        measured.header.event.name = "cycles".into();
+        let measured = with_counter(
+            measured,
+            "instructions",
+            &[("main;fast", 400, 12_000_000), ("main;slow", 100, 1_200_000)],
+        );
+        let mut text = Vec::new();
+        write_table(&measured, &TableOptions::default(), &mut text).unwrap();
+        assert_eq!(
+            String::from_utf8(text).unwrap(),
+            "self %  95 % interval  total %  samples   IPC       95 %  function  object  reading\n\
+             \u{20}50.00      46.5–53.5    50.00      400  3.00  2.61–3.45  fast      app     compute-bound\n\
+             \u{20}50.00      46.5–53.5    50.00      400  0.30  0.24–0.37  slow      app     stalled\n\
+             \u{20} 0.00        0.0–0.5   100.00        0     –          –  main      app     too few samples\n"
+        );
+    }
+
+    #[test]
+    fn counters_without_metric_are_counted() {
+        let measured = with_counter(profile(&[("main;f", 3, 30)]), "mem:0x10:x", &[("main;g", 7, 7)]);
+        let mut text = Vec::new();
+        write_table(&measured, &TableOptions::default(), &mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        let cells = |name: &str| -> Vec<String> {
+            let line = text.lines().find(|line| line.contains(name)).unwrap();
+            line.split_whitespace().map(str::to_string).collect()
+        };
+        assert_eq!(
+            (cells("self")[8].as_str(), cells(" g ")[4].as_str(), cells(" f ")[4].as_str()),
+            ("mem:0x10:x", "7", "0")
+        );
     }
 }

@@ -1,5 +1,8 @@
 //! Text that is safe to show: names come from strangers' files.
 
+use crate::profile::metrics::Unit;
+use crate::profile::statistics::Estimate;
+
 /// Replaces what would break a line or command a terminal.
 pub(super) fn printable(name: &str) -> String {
     name.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
@@ -43,6 +46,22 @@ pub(super) fn weight(weight: u64, unit: &str) -> String {
     } else {
         format!("{} {unit}", thousands(weight))
     }
+}
+
+/// A metric's value with as many digits as tell something.
+pub(super) fn measure(unit: Unit, value: f64) -> String {
+    match unit {
+        Unit::Share => percent(value),
+        Unit::PerSecond => thousands(value.round() as u64),
+        _ if value >= 100.0 => format!("{value:.0}"),
+        _ if value >= 10.0 => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    }
+}
+
+/// The interval of a metric.
+pub(super) fn range(unit: Unit, estimate: &Estimate) -> String {
+    format!("{}–{}", measure(unit, estimate.low), measure(unit, estimate.high))
 }
 
 #[cfg(test)]

@@ -77,7 +77,8 @@ impl Outputs {
     }
 
     fn write_table(&self, profile: &Profile, width: Option<usize>, to: &mut dyn Write) -> io::Result<()> {
-        write_table(profile, TableOptions { by: self.view.by, rows: self.rows, width }, to)
+        let options = TableOptions { by: self.view.by, metrics: None, rows: self.rows, width };
+        write_table(profile, &options, to)
     }
 }
 
