@@ -33,7 +33,7 @@ pub(super) struct CommandLine {
 #[derive(Debug, Subcommand)]
 pub(super) enum SubcommandArgs {
     List(ListArgs),
-    Report(ReportArgs),
+    Report(Box<ReportArgs>),
 }
 
 const USAGE: &str = "\

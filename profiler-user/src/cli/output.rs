@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::options::UsageError;
 use crate::output::{Format, TableOptions, View, Weight};
 use crate::profile::By;
+use crate::profile::metrics::Metric;
 
 /// Raw arguments.
 #[derive(Debug, clap::Args)]
@@ -18,6 +19,19 @@ pub(super) struct OutputArgs {
     /// What numbers in folded stacks and flame graphs are
     #[arg(long, value_name = "WHAT", value_enum, default_value_t = WeightArg::Event, help_heading = "Output")]
     pub weight: WeightArg,
+
+    /// Event of folded stacks and of the flame graph, as the header names it [default: the sampled event]
+    #[arg(long, value_name = "EVENT", help_heading = "Output")]
+    pub folded_event: Option<String>,
+
+    /// Colour the flame graph by a metric, of each function with all that it calls
+    #[arg(long, value_name = "METRIC", value_parser = Metric::by_name, help_heading = "Output")]
+    pub color_by: Option<&'static Metric>,
+
+    /// Metrics of the table, separated by commas; `bpfprof help metrics` explains them [default: all that the measured events are enough
+    /// for]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = Metric::by_name, help_heading = "Output")]
+    pub metrics: Option<Vec<&'static Metric>>,
 
     /// What the rows of the table and of JSON stand for
     #[arg(long, value_name = "WHAT", value_enum, default_value_t = ByArg::Function, help_heading = "Output")]
@@ -61,7 +75,7 @@ pub(super) enum ByArg {
 }
 
 /// What is shown and written, and where.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct OutputOptions {
     /// Outputs asked for.
     pub outputs: Vec<Output>,
@@ -126,6 +140,9 @@ impl OutputArgs {
                     ByArg::Thread => By::Thread,
                     ByArg::Process => By::Process,
                 },
+                event: self.folded_event,
+                metrics: self.metrics,
+                color_by: self.color_by,
             },
             rows: self.limit.unwrap_or(by_verbosity),
             verbosity,

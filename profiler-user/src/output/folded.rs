@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use super::text::printable;
-use crate::profile::{EventId, FrameKind, Profile, Sample};
+use crate::profile::{EventId, Frame, FrameKind, Profile, Sample};
 
 /// What the number behind a stack is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,16 +46,20 @@ pub(super) fn stacks(profile: &Profile, event: EventId, weight: Weight) -> BTree
 fn fold(profile: &Profile, sample: &Sample) -> String {
     let mut line = name(&profile.task(sample.task).comm);
     for &frame in profile.stack(sample.stack) {
-        let frame = profile.frame(frame);
         line.push(';');
-        line.push_str(&name(&profile.function(frame.function).name));
-        line.push_str(match frame.kind {
-            FrameKind::User => "",
-            FrameKind::Inlined => "_[i]",
-            FrameKind::Kernel => "_[k]",
-        });
+        line.push_str(&frame_name(profile, profile.frame(frame)));
     }
     line
+}
+
+/// A frame as it stands between two semicolons.
+pub(super) fn frame_name(profile: &Profile, frame: Frame) -> String {
+    let function = name(&profile.function(frame.function).name);
+    match frame.kind {
+        FrameKind::User => function,
+        FrameKind::Inlined => function + "_[i]",
+        FrameKind::Kernel => function + "_[k]",
+    }
 }
 
 /// A name in which no `;` ends a frame and no line break ends a stack.

@@ -8,7 +8,7 @@ use anyhow::Context as _;
 
 use crate::cli::{Output, OutputOptions, Place, Verbosity};
 use crate::output::file::OutputFile;
-use crate::output::{self, Format, TableOptions, View, thousands, write_header, write_table};
+use crate::output::{self, Format, TableOptions, View, ViewError, thousands, write_header, write_table};
 use crate::profile::{Header, Profile};
 use crate::say::say;
 
@@ -46,7 +46,18 @@ impl Outputs {
             (false, true, _) => Stdout::Table,
             (false, false, false) => Stdout::Nothing,
         };
-        Ok(Self { files, stdout, view: options.view, rows: options.rows, verbosity: options.verbosity })
+        Ok(Self {
+            files,
+            stdout,
+            view: options.view.clone(),
+            rows: options.rows,
+            verbosity: options.verbosity,
+        })
+    }
+
+    /// Makes sure that events of these names are enough for what is to be shown.
+    pub(crate) fn check(&self, events: &[&str]) -> Result<(), ViewError> {
+        self.view.check(events)
     }
 
     /// Whether folded stacks go to stdout.
@@ -58,10 +69,10 @@ impl Outputs {
     pub(crate) fn write(mut self, profile: &Profile) -> anyhow::Result<()> {
         let mut written = Vec::new();
         for (file, format) in self.files.drain(..) {
-            written.push(fill(file, format.describe(), |to| output::write(profile, format, self.view, to))?);
+            written.push(fill(file, format.describe(), |to| output::write(profile, format, &self.view, to))?);
         }
         match self.stdout {
-            Stdout::Folded => print(|to| output::write(profile, Format::Folded, self.view, to))?,
+            Stdout::Folded => print(|to| output::write(profile, Format::Folded, &self.view, to))?,
             Stdout::Table => print(|to| self.write_table(profile, terminal_width(), to))?,
             Stdout::Nothing => {}
         }
@@ -77,7 +88,8 @@ impl Outputs {
     }
 
     fn write_table(&self, profile: &Profile, width: Option<usize>, to: &mut dyn Write) -> io::Result<()> {
-        let options = TableOptions { by: self.view.by, metrics: None, rows: self.rows, width };
+        let options =
+            TableOptions { by: self.view.by, metrics: self.view.metrics.clone(), rows: self.rows, width };
         write_table(profile, &options, to)
     }
 }

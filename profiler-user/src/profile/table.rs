@@ -141,6 +141,12 @@ impl Table {
         metric.estimate(&self.measured.streams(&row.own, &self.whole))
     }
 
+    /// A metric of what falls on a row and what it calls.
+    #[must_use]
+    pub fn total_metric(&self, metric: &Metric, row: &Row) -> Option<Estimate> {
+        metric.estimate(&self.measured.streams(&row.total, &self.whole))
+    }
+
     /// A metric of the whole profile.
     #[must_use]
     pub fn whole_metric(&self, metric: &Metric) -> Option<Estimate> {

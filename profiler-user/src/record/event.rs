@@ -78,6 +78,12 @@ impl ChosenEvents {
         std::iter::once(&self.main).chain(counters).cloned().collect()
     }
 
+    /// The names of all events, in the order of the profile.
+    pub(super) fn names(&self) -> Vec<String> {
+        let sampled = self.sampled().into_iter().map(|event| event.spec.to_string());
+        sampled.chain(self.read().iter().map(EventSpec::to_string)).collect()
+    }
+
     /// The counters that are read at samples.
     pub(super) fn read(&self) -> &[EventSpec] {
         match &self.counters {

@@ -55,6 +55,8 @@ pub fn run(options: &Options) -> anyhow::Result<ExitCode> {
             // First of all: a signal while everything is being armed must find the same answer as later.
             let mut signals = Signals::listen()?;
             let events = event::choose(options)?;
+            let names = events.names();
+            outputs.check(&names.iter().map(String::as_str).collect::<Vec<_>>())?;
             let command = match &options.target {
                 crate::cli::Target::Command(words) => {
                     Some(Command::prepare(words, outputs.folded_on_stdout())?)

@@ -19,6 +19,7 @@ pub fn run(options: &ReportOptions) -> anyhow::Result<ExitCode> {
     // Before the file is read: a mistake in an output should not take that long to be found.
     let outputs = Outputs::prepare(&options.output)?;
     let mut profile = saved::open(&options.file)?;
+    outputs.check(&profile.header.events().map(|(_, event)| event.name.as_str()).collect::<Vec<_>>())?;
     if options.strip_generics {
         profile = profile.renamed(without_generics);
     }

@@ -71,7 +71,7 @@ mod tests {
         let text = "app;main 3\napp;main;f_[i];read;sys_read_[k] 12\nother;[unknown] 1\n";
         let mut again = Vec::new();
         let profile = read(text).unwrap();
-        output::write(&profile, Format::Folded, View::default(), &mut again).unwrap();
+        output::write(&profile, Format::Folded, &View::default(), &mut again).unwrap();
         assert_eq!(String::from_utf8(again).unwrap(), text);
         assert_eq!((profile.header.samples, profile.header.weight), (0, 16));
     }

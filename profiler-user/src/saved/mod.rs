@@ -106,7 +106,7 @@ mod tests {
             &[("main;g", 3, 7)],
         );
         let mut file = Vec::new();
-        output::write(&profile, Format::Pprof, View::default(), &mut file).unwrap();
+        output::write(&profile, Format::Pprof, &View::default(), &mut file).unwrap();
         file
     }
 
@@ -169,7 +169,7 @@ mod tests {
                 let Ok(profile) = read(&bytes) else { continue };
                 sound += 1;
                 for format in [Format::Folded, Format::Json, Format::Pprof] {
-                    output::write(&profile, format, View::default(), &mut std::io::sink()).unwrap();
+                    output::write(&profile, format, &View::default(), &mut std::io::sink()).unwrap();
                 }
                 output::write_header(&profile.header, &mut std::io::sink()).unwrap();
             }

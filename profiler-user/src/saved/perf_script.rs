@@ -242,7 +242,7 @@ other 9 [000] 102.1: page-faults:  401130 main+0x0 (/usr/bin/other)
     fn samples_have_their_stacks_events_and_times() {
         let profile = read(TEXT).unwrap();
         let mut folded = Vec::new();
-        output::write(&profile, Format::Folded, View::default(), &mut folded).unwrap();
+        output::write(&profile, Format::Folded, &View::default(), &mut folded).unwrap();
         assert_eq!(
             String::from_utf8(folded).unwrap(),
             "my app;[unknown] 250000\n\

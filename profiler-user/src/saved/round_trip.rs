@@ -12,7 +12,7 @@ use crate::profile::{
 
 fn save(profile: &Profile) -> Vec<u8> {
     let mut file = Vec::new();
-    output::write(profile, Format::Pprof, View::default(), &mut file).unwrap();
+    output::write(profile, Format::Pprof, &View::default(), &mut file).unwrap();
     file
 }
 
@@ -91,7 +91,7 @@ fn a_profile_comes_back_whole() {
     for format in [Format::Folded, Format::Json, Format::Svg] {
         let [one, other] = [&written, &read].map(|profile| {
             let mut text = Vec::new();
-            output::write(profile, format, View::default(), &mut text).unwrap();
+            output::write(profile, format, &View::default(), &mut text).unwrap();
             String::from_utf8(text).unwrap()
         });
         assert!(one == other, "{format:?} differs");
