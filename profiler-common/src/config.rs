@@ -44,11 +44,15 @@ pub struct Config {
     pub namespaced: u32,
     /// Whether the programs that follow tasks say what they do.
     pub log: u32,
+    /// Events, by bit, whose samples carry the period that begins in place of the one that ended.
+    pub late_periods: u32,
     /// Counters that are read at each sample of the main event, at most [`MAX_COUNTERS`](crate::limits::MAX_COUNTERS).
     pub counters: u32,
+    /// Always 0: fills the last word.
+    pub padding: u32,
 }
 
-const _: () = assert!(size_of::<Config>() == 4 * 8 + 40 * 4);
+const _: () = assert!(size_of::<Config>() == 4 * 8 + 42 * 4);
 
 /// Byte offsets in the kernel's own structures, taken from its BTF.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

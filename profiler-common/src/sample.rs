@@ -1,6 +1,6 @@
 //! The slot of a sample table, and where slots and frames lie in the maps.
 
-use crate::limits::{COMM_LEN, GENERATIONS};
+use crate::limits::{COMM_LEN, GENERATIONS, MAX_EVENTS};
 
 /// Samples of one task with one stack, in one generation of one CPU's table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +70,13 @@ impl TableLayout {
     pub const fn first_frame(&self, table: u32) -> u32 {
         table * self.frames
     }
+}
+
+/// Index of the period that an event began at its last sample on a CPU, in the array of periods.
+#[inline(always)]
+#[must_use]
+pub const fn period_index(cpu: u32, event: u32) -> u32 {
+    cpu * MAX_EVENTS + event
 }
 
 #[cfg(test)]

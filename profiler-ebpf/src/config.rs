@@ -51,7 +51,9 @@ static CONFIG: Config = Config {
     vdso_pages: 0,
     namespaced: 0,
     log: 0,
+    late_periods: 0,
     counters: 0,
+    padding: 0,
 };
 
 /// Reads one field of the configuration, hiding its value from the compiler but not from the verifier.

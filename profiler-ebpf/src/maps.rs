@@ -47,7 +47,11 @@ macro_rules! counter_maps {
 }
 counter_maps!(COUNTER_0 COUNTER_1 COUNTER_2 COUNTER_3 COUNTER_4 COUNTER_5 COUNTER_6 COUNTER_7);
 
-/// Their last readings, by CPU.
+/// Periods that have begun: see `sample::period_index`.
+#[map]
+pub(crate) static PERIODS: Array<u64> = Array::with_max_entries(1, 0);
+
+/// The last readings of counters, by CPU.
 #[map]
 pub(crate) static READINGS: Array<Readings> = Array::with_max_entries(1, 0);
 

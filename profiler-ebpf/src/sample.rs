@@ -13,7 +13,7 @@ use aya_ebpf::{
 use profiler_common::{
     counters::Whose,
     limits::{MAX_EVENTS, MAX_PROBES},
-    sample::{SampleSlot, TableLayout},
+    sample::{SampleSlot, TableLayout, period_index},
     tally::{Fate, state},
 };
 
@@ -24,7 +24,7 @@ use crate::{
     filter,
     ids::{self, Ids},
     kernel_memory,
-    maps::{SLOTS, STATE},
+    maps::{PERIODS, SLOTS, STATE},
     stacks::{self, Stacks},
     tally,
 };
@@ -50,9 +50,27 @@ pub(crate) fn sample<A: Arch>(ctx: &PerfEventContext) -> u32 {
     let cpu = unsafe { bpf_get_smp_processor_id() };
     // SAFETY: the context is the program's own.
     let event = unsafe { bpf_get_attach_cookie(ctx.as_ptr()) } as u32 & (MAX_EVENTS - 1);
-    let weight = A::sample_period(ctx.as_ptr() as *const u8);
+    let weight = weight::<A>(ctx, cpu, event);
     tally::count(cpu, event, take::<A>(ctx, cpu, event, weight), weight);
     0
+}
+
+/// How much of the event a sample stands for: the period that has ended.
+///
+/// Where the kernel adapts the period of an event that it counts itself, it has set the next one before it shows it
+/// (`perf_swevent_set_period` in `kernel/events/core.c`). The first of all is 1.
+#[inline(always)]
+fn weight<A: Arch>(ctx: &PerfEventContext, cpu: u32, event: u32) -> u64 {
+    let shown = A::sample_period(ctx.as_ptr() as *const u8);
+    if config!(late_periods) >> event & 1 == 0 {
+        return shown;
+    }
+    let Some(period) = PERIODS.get_ptr_mut(period_index(cpu, event)) else {
+        return shown;
+    };
+    // SAFETY: the word belongs to this CPU, and sample programs do not nest on a CPU.
+    let period = unsafe { &mut *period };
+    core::mem::replace(period, shown).max(1)
 }
 
 #[inline(always)]

@@ -76,7 +76,7 @@ pub(super) struct Args {
     #[arg(short, long, value_name = "TIME", value_parser = parse_duration, help_heading = "Sampling")]
     pub duration: Option<Duration>,
 
-    /// Samples a second on each CPU [default: 997; every execution for mem: events]
+    /// Samples a second on each CPU [default: 997; every occurrence of what the kernel counts itself, and of breakpoints]
     #[arg(short = 'F', long, value_name = "HZ", conflicts_with = "period", help_heading = "Sampling")]
     pub freq: Option<NonZeroU32>,
 

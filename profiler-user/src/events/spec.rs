@@ -108,13 +108,14 @@ impl EventSpec {
         }
     }
 
-    /// The rate when the user gives none: the event's own, every hit of a breakpoint or tracepoint, which is exact, else
-    /// 997 Hz.
+    /// The rate when the user gives none: the event's own, 997 Hz for clocks and what the PMU counts, and else every occurrence, which is
+    /// exact.
+    ///
+    /// The period that the kernel adapts for an event that it counts itself grows without bound in a burst
+    /// (`perf_adjust_period` in `kernel/events/core.c` divides the next period by the time that the last one took).
     pub fn default_rate(&self) -> Rate {
-        self.own_rate().unwrap_or(match self.kind {
-            EventKind::Breakpoint(_) | EventKind::Tracepoint(_) => Rate::EVERY,
-            _ => Rate::DEFAULT_FREQUENCY,
-        })
+        let is_adapted = self.is_clock() || self.is_counted_by_pmu();
+        self.own_rate().unwrap_or(if is_adapted { Rate::DEFAULT_FREQUENCY } else { Rate::EVERY })
     }
 
     /// What to call the event: the user's own name for it (`name=TEXT` of a PMU's event), else its spelling.
@@ -350,7 +351,8 @@ mod tests {
             assert_eq!((parse(event).unit(), parse(event).is_clock()), (unit, is_clock), "{event}");
         }
         assert_eq!(parse("mem:16:x").default_rate(), Rate::EVERY);
-        assert_eq!(parse("page-faults").default_rate(), Rate::DEFAULT_FREQUENCY);
+        assert_eq!(parse("page-faults").default_rate(), Rate::EVERY);
+        assert_eq!(parse("task-clock").default_rate(), Rate::DEFAULT_FREQUENCY);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use aya::programs::{Iter, PerfEvent, ProgramError, RawTracePoint};
 use aya::{Btf, Ebpf, EbpfError, EbpfLoader};
 use profiler_common::config::{Config, target, walk};
 use profiler_common::counters;
-use profiler_common::limits::{COMM_LEN, GENERATIONS, MAX_FOLLOWED, MAX_USER_FRAMES};
+use profiler_common::limits::{COMM_LEN, GENERATIONS, MAX_EVENTS, MAX_FOLLOWED, MAX_USER_FRAMES};
 use profiler_common::mapping::{FileEntry, FileKey, ProcessMappings};
 use profiler_common::sample::TableLayout;
 use profiler_common::tally;
@@ -31,7 +31,7 @@ const ADDRESS_MASK: u64 = u64::MAX;
 #[cfg(target_arch = "aarch64")]
 const ADDRESS_MASK: u64 = (1 << 52) - 1;
 
-/// What the size of maps follows from.
+/// What the size of maps follows from, and what programs must know of the events.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
     /// Of one table.
@@ -40,6 +40,8 @@ pub(super) struct Layout {
     pub(super) cpus: u32,
     /// Counters that are read at samples.
     pub(super) counters: u32,
+    /// Events, by bit, whose samples carry the period that begins in place of the one that ended.
+    pub(super) late_periods: u32,
 }
 
 /// Words of the map of increases for so many slots; without counters it is not used, but must have one.
@@ -110,7 +112,7 @@ pub(super) struct Programs {
 impl Programs {
     /// Loads the object for these targets, with tables of this size for CPUs 0 to `cpus` − 1, and arms the following of children.
     pub(super) fn load(target: &Target, filter: &Filter, layout: Layout) -> Result<Self, KernelError> {
-        let Layout { tables, cpus, counters } = layout;
+        let Layout { tables, cpus, counters, .. } = layout;
         let config = Shared(configuration(target, filter, layout)?);
         let generations = cpus * GENERATIONS;
         let mut ebpf = EbpfLoader::new()
@@ -119,6 +121,7 @@ impl Programs {
             .map_max_entries("FRAMES", generations * tables.frames)
             .map_max_entries("FRAMES_USED", generations)
             .map_max_entries("TALLY", cpus * tally::WORDS_PER_CPU)
+            .map_max_entries("PERIODS", cpus * MAX_EVENTS)
             .map_max_entries("READINGS", cpus)
             .map_max_entries("INCREASES", increases(generations * tables.slots, counters))
             .map_max_entries("RESIDUALS", cpus * counters::RESIDUALS_PER_CPU)
@@ -317,7 +320,9 @@ fn configuration(target: &Target, filter: &Filter, layout: Layout) -> Result<Con
         vdso_pages: filter.vdso_pages,
         namespaced: pid_namespace::is_own().into(),
         log: filter.log.into(),
+        late_periods: layout.late_periods,
         counters: layout.counters,
+        padding: 0,
     })
 }
 

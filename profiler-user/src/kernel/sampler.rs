@@ -84,6 +84,7 @@ impl Sampler {
             tables: table_layout(options.events.iter().map(|event| event.rate), cpu_limit),
             cpus: cpu_limit,
             counters: options.counters.len() as u32,
+            late_periods: late_periods(&options.events),
         };
         let mut programs = Programs::load(&options.target, &options.filter, layout)?;
         let tables = Tables::map(&programs, layout)?;
@@ -302,6 +303,14 @@ impl Sampler {
 
 /// Index of the main event.
 const MAIN: usize = 0;
+
+/// The events, by bit, whose period the kernel adapts and shows too early: those that it counts itself.
+fn late_periods(events: &[SampledEvent]) -> u32 {
+    let is_late = |event: &SampledEvent| {
+        matches!(event.rate, Rate::Frequency(_)) && !event.spec.is_counted_by_pmu() && !event.spec.is_clock()
+    };
+    events.iter().enumerate().fold(0, |bits, (index, event)| bits | u32::from(is_late(event)) << index)
+}
 
 /// Bytes that the tables of all CPUs may take together.
 const TABLES_BYTES: u64 = 256 << 20;

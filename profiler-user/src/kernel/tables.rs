@@ -65,7 +65,7 @@ pub(super) struct Tables {
 impl Tables {
     /// Maps the tables of a loaded object.
     pub(super) fn map(programs: &Programs, layout: Layout) -> Result<Self, KernelError> {
-        let Layout { tables: layout, cpus, counters } = layout;
+        let Layout { tables: layout, cpus, counters, .. } = layout;
         let tables = cpus as usize * profiler_common::limits::GENERATIONS as usize;
         let words = |name, len| {
             Words::map(programs.array(name)?, len).map_err(KernelError::system("mmap of a BPF map"))
