@@ -73,13 +73,14 @@ pub(crate) fn book_residual(cpu: u32, whose: Whose, increases: &Increases) {
     }
 }
 
-/// `sched_switch(preempt, prev, next)`, in the context of the task that stops running.
+/// Books what the current task counted since the last reading: when the CPU switches to another task, and before an exit takes it off
+/// the list of targets. Both run with preemption off.
 #[inline(always)]
-pub(crate) fn switch() -> i32 {
+pub(crate) fn settle() {
     // SAFETY: the helper takes nothing.
     let cpu = unsafe { bpf_get_smp_processor_id() };
     let Some(readings) = READINGS.get_ptr_mut(cpu) else {
-        return 0;
+        return;
     };
     let is_idle = config!(idle) == 0 && is_idle();
     let whose = if !is_idle && filter::is_target(&current_task()) { Whose::Targets } else { Whose::Others };
@@ -88,7 +89,6 @@ pub(crate) fn switch() -> i32 {
     renew(readings, &mut increases);
     book_residual(cpu, whose, &increases);
     mark_switching(readings, 0);
-    0
 }
 
 /// Whether this sample interrupts the switch program.

@@ -44,7 +44,8 @@ fn sample_aarch64(ctx: PerfEventContext) -> u32 {
 /// Reads the counters when a CPU switches from one task to another; attached only when there are any.
 #[raw_tracepoint(tracepoint = "sched_switch")]
 fn task_switch(_: RawTracePointContext) -> i32 {
-    counters::switch()
+    counters::settle();
+    0
 }
 
 /// Learns the pid namespace of userspace, which runs it once and attaches it nowhere.

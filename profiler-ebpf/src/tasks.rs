@@ -11,7 +11,7 @@ use profiler_common::config::{target, walk};
 
 use crate::{
     config::config,
-    ids,
+    counters, ids,
     kernel_memory::{KernelAddress, read_u32, read_u64},
     mappings,
     maps::FOLLOWED,
@@ -75,6 +75,9 @@ fn note_program() {
 /// `sched_process_exit(task)`: the thread is gone; with the last one, the process.
 #[inline(always)]
 pub(crate) fn exit(ctx: &RawTracePointContext) -> i32 {
+    if config!(counters) != 0 {
+        counters::settle();
+    }
     let task: KernelAddress = ctx.arg(0);
     let ids = ids::of(task);
     if by_thread() {

@@ -1,5 +1,6 @@
 //! The JSON output, as much of it as the tests read. Every field here is part of the contract.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use anyhow::{Context, Result};
@@ -28,6 +29,10 @@ pub struct Header {
     pub target: String,
     /// The event really used.
     pub event: Event,
+    /// Events measured besides.
+    pub counters: Vec<Event>,
+    /// Events of a set that could not be.
+    pub counters_missing: Vec<Missing>,
     /// Time that was sampled.
     pub seconds: f64,
     /// CPUs that were sampled.
@@ -59,6 +64,29 @@ pub struct Event {
     pub precise: u8,
     /// Why it stands in for the default.
     pub fallback: Option<String>,
+    /// `overflow` or `delta`.
+    pub attribution: String,
+    /// Samples or readings in the profile.
+    pub samples: u64,
+    /// What they stand for.
+    pub weight: u64,
+    /// What it counted on all CPUs.
+    pub counted: Option<u64>,
+    /// Part of the time that it had a counter.
+    pub running: f64,
+    /// Part of what was counted that came with samples or readings, of targets or not.
+    pub closure: Option<f64>,
+    /// What targets counted in no function.
+    pub residual: u64,
+}
+
+/// An event of a set that could not be measured.
+#[derive(Debug, Deserialize)]
+pub struct Missing {
+    /// In perf's spelling.
+    pub name: String,
+    /// Why.
+    pub reason: String,
 }
 
 /// What is missing.
@@ -114,6 +142,25 @@ pub struct Function {
     pub own: Cost,
     /// Samples in it or in what it calls.
     pub total: Cost,
+    /// What it counted itself, by event.
+    #[serde(default)]
+    pub counters: HashMap<String, Count>,
+    /// Ratios of that, by metric; `None` when there is too little to tell.
+    #[serde(default)]
+    pub metrics: HashMap<String, Option<Share>>,
+}
+
+/// What a function counted.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub struct Count {
+    /// Samples or readings.
+    pub samples: u64,
+    /// What they stand for.
+    pub count: u64,
+    /// Lower end of the 95 % interval.
+    pub low: Option<f64>,
+    /// Upper end of the 95 % interval.
+    pub high: Option<f64>,
 }
 
 /// What a function takes.
@@ -127,7 +174,7 @@ pub struct Cost {
     pub share: Option<Share>,
 }
 
-/// A share with its 95 % interval.
+/// A share or a ratio with its 95 % interval.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub struct Share {
     /// Estimate.
@@ -144,6 +191,15 @@ impl Report {
         let text = read_output(file)?;
         serde_json::from_str(&text)
             .with_context(|| format!("{} is not what the contract says: {text}", file.display()))
+    }
+
+    /// The counter of this name.
+    pub fn counter(&self, name: &str) -> Result<&Event> {
+        let counters = &self.header.counters;
+        counters
+            .iter()
+            .find(|counter| counter.name == name)
+            .with_context(|| format!("no counter {name} in {counters:?}"))
     }
 
     /// The function of this name, given without its path.

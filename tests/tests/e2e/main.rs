@@ -3,6 +3,7 @@
 mod attaching;
 mod breakpoint;
 mod cgroups;
+mod counters;
 mod exit_status;
 mod fallback;
 mod following;
