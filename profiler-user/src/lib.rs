@@ -6,6 +6,7 @@
 pub mod cache_folder;
 pub mod cli;
 pub mod events;
+pub mod help;
 pub mod kernel;
 pub mod list;
 pub mod output;

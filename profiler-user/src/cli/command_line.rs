@@ -3,6 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use super::args::Args;
+use super::help::HelpArgs;
 use super::list::ListArgs;
 use super::report::ReportArgs;
 
@@ -34,12 +35,14 @@ pub(super) struct CommandLine {
 pub(super) enum SubcommandArgs {
     List(ListArgs),
     Report(Box<ReportArgs>),
+    Help(HelpArgs),
 }
 
 const USAGE: &str = "\
 bpfprof [OPTIONS] <--pid PID | --tid TID | --all | --cgroup PATH | -- COMMAND [ARG…]>
        bpfprof list [OPTIONS] [PATTERN]
-       bpfprof report [OPTIONS] FILE";
+       bpfprof report [OPTIONS] FILE
+       bpfprof help [TOPIC]";
 
 const EXAMPLES: &str = "\
 Examples:

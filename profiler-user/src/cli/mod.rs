@@ -2,6 +2,7 @@
 
 mod args;
 mod command_line;
+mod help;
 mod list;
 mod options;
 mod output;
@@ -15,7 +16,9 @@ use clap::Parser as _;
 
 use crate::say::say;
 use command_line::{CommandLine, SubcommandArgs};
+use help::HelpArgs;
 
+pub use help::Topic;
 pub use list::ListOptions;
 pub use options::{Options, Target, UsageError};
 pub use output::{Output, OutputOptions, Place, Verbosity};
@@ -30,6 +33,8 @@ pub enum Command {
     List(ListOptions),
     /// Show a saved profile.
     Report(Box<ReportOptions>),
+    /// Explain something.
+    Help(Topic),
 }
 
 /// Why there is nothing to run: help was asked for, or the arguments are wrong.
@@ -75,6 +80,10 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command, Usage>
         Some(SubcommandArgs::Report(args)) => {
             let options = args.check().map_err(Usage::Conflict)?;
             Ok(Command::Report(Box::new(options)))
+        }
+        Some(SubcommandArgs::Help(HelpArgs { topic: Some(topic) })) => Ok(Command::Help(topic)),
+        Some(SubcommandArgs::Help(HelpArgs { topic: None })) => {
+            parse(["bpfprof", "--help"].map(OsString::from))
         }
     }
 }
@@ -169,6 +178,13 @@ mod tests {
         ] {
             assert!(command(wrong).unwrap_err().contains(word), "{wrong}");
         }
+    }
+
+    #[test]
+    fn help_is_of_a_topic_or_of_all() {
+        assert!(matches!(command("help metrics"), Ok(Command::Help(Topic::Metrics))));
+        assert!(command("help").unwrap_err().contains("Usage: bpfprof"));
+        assert!(command("help everything").unwrap_err().contains("metrics"));
     }
 
     #[test]

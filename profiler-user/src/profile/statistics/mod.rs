@@ -11,7 +11,7 @@ mod share;
 pub use difference::{Difference, difference, holm};
 pub use ratio::{FEWEST_SAMPLES, Stream, ratio};
 pub use repeat::{FEWEST_BLOCKS, Repeat, Slice, TooShort, repeat};
-pub use share::{effective_samples, share};
+pub use share::share;
 
 /// An estimate with its interval.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]

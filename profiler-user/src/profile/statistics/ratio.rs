@@ -7,7 +7,7 @@ use super::{Estimate, Z};
 pub struct Stream {
     /// Sum of the weights, in the event's unit, scaled where the kernel multiplexed.
     pub weight: f64,
-    /// Effective number of samples ([`effective_samples`](super::effective_samples)).
+    /// Effective number of samples ([`Sum::effective_samples`](crate::profile::Sum::effective_samples)).
     pub samples: f64,
     /// What a sample of this event weighs on average over the whole run: where a place has no sample, this bounds what it may have had.
     pub period: f64,

@@ -3,7 +3,6 @@
 use statrs::distribution::{ContinuousCDF as _, StudentsT};
 
 use super::Estimate;
-use super::share::kish;
 
 /// What one slice of the run added to a quantity and to what it is measured by.
 ///
@@ -153,9 +152,11 @@ fn merge(slices: &[Slice], length: usize) -> Vec<Slice> {
     (0..count).map(|block| sum(&slices[border(block)..border(block + 1)])).collect()
 }
 
-/// Number of blocks of equal base that would tell as much.
+/// Number of blocks of equal base that would tell as much: (Σb)² ÷ Σb² (Kish 1965).
 fn effective(blocks: &[Slice]) -> f64 {
-    kish(blocks.iter().map(|block| (1.0, block.base)))
+    let squares: f64 = blocks.iter().map(|block| block.base * block.base).sum();
+    let base = sum(blocks).base;
+    if squares > 0.0 { base * base / squares } else { 0.0 }
 }
 
 /// How much neighbouring blocks deviate to the same side: the lag-1 autocorrelation, 0 on average and about 1/√blocks wide if they do not.
