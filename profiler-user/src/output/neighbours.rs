@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::text::{printable, thousands};
-use crate::profile::statistics::{self, Estimate};
+use crate::profile::statistics::Estimate;
 use crate::profile::{Header, Neighbour, Neighbours, Sum};
 
 /// Stands for what calls the outermost function of a stack.
@@ -96,7 +96,7 @@ pub fn write_neighbours_json(header: &Header, neighbours: &Neighbours, to: &mut 
     let part = |sums: &[Sum]| Part {
         samples: sums[0].samples,
         weight: sums[0].weight,
-        share: statistics::share(sums[0].weight, whole.weight, whole.effective_samples()),
+        share: sums[0].share_of(whole),
     };
     let document = Document {
         schema: SCHEMA,

@@ -47,11 +47,7 @@ impl Measured {
             let event = self.event(name)?;
             let (part, whole) = (part.get(event)?, whole.get(event)?);
             // An event without any sample says nothing: it may never have had a counter.
-            (whole.samples > 0).then(|| Stream {
-                weight: part.weight as f64,
-                samples: part.effective_samples(),
-                period: whole.weight as f64 / whole.samples as f64,
-            })
+            (whole.samples > 0).then(|| part.stream(whole))
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::ops::AddAssign;
 
+use super::statistics::{Estimate, Stream, share};
 use crate::kernel::Amount;
 
 /// A number of samples, their weight, and how unequal the weights were.
@@ -21,6 +22,33 @@ impl Sum {
     pub fn effective_samples(&self) -> f64 {
         let weight = self.weight as f64;
         if self.squares > 0.0 { weight * weight / self.squares } else { 0.0 }
+    }
+
+    /// Its share in `whole`, of which it is a part, with the sampling interval; `None` without weight.
+    #[must_use]
+    pub fn share_of(&self, whole: &Self) -> Option<Estimate> {
+        share(self.stream(whole), whole.without(self).stream(whole))
+    }
+
+    /// As the samples of a stream, of which `whole` are all.
+    pub(super) fn stream(&self, whole: &Self) -> Stream {
+        Stream {
+            weight: self.weight as f64,
+            samples: self.effective_samples(),
+            period: if whole.samples > 0 { whole.weight as f64 / whole.samples as f64 } else { 0.0 },
+        }
+    }
+
+    /// What is left without a part of it.
+    fn without(&self, part: &Self) -> Self {
+        let samples = self.samples.saturating_sub(part.samples);
+        let weight = self.weight.saturating_sub(part.weight);
+        // The squares are rounded, and those of light samples are lost among those of heavy ones: as many samples as are left, of which
+        // one may have all the weight, bound them.
+        let most = weight as f64 * weight as f64;
+        let squares =
+            if samples == 0 { 0.0 } else { (self.squares - part.squares).clamp(most / samples as f64, most) };
+        Self { samples, weight, squares }
     }
 }
 
@@ -58,5 +86,26 @@ mod tests {
         assert!((sum(&[(10, 10), (20, 20)]) - 30.0).abs() < 1e-9);
         assert!((sum(&[(1, 1), (1, 3)]) - 1.6).abs() < 1e-9);
         assert!(sum(&[]).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_share_is_told_of_all_and_of_nothing() {
+        let mut whole = Sum::default();
+        assert_eq!(whole.share_of(&whole), None);
+        whole += Amount { samples: 20, weight: 140 };
+        let all = whole.share_of(&whole).unwrap();
+        assert!(all.value == 1.0 && all.high == 1.0 && (all.low - 0.8389).abs() < 1e-4, "{all:?}");
+        let none = Sum::default().share_of(&whole).unwrap();
+        assert!(none.value == 0.0 && none.low == 0.0 && (none.high - 0.1611).abs() < 1e-4, "{none:?}");
+    }
+
+    #[test]
+    fn light_samples_are_not_lost_beside_heavy_ones() {
+        let mut part = Sum::default();
+        part += Amount { samples: 10_000, weight: 30_000_000_000 };
+        let mut whole = part;
+        whole += Amount { samples: 2, weight: 2 };
+        let share = part.share_of(&whole).unwrap();
+        assert!(share.low > 0.999 && share.high > 0.999, "{share:?}");
     }
 }

@@ -9,7 +9,7 @@ use super::measured::Measured;
 use super::metrics::{Metric, Reading, reading};
 use super::model::{EventId, Profile, Sample, index};
 use super::slices::{self, Slicer};
-use super::statistics::{self, Estimate, Repeat, TooShort};
+use super::statistics::{Estimate, Repeat, TooShort};
 use super::sum::Sum;
 
 /// What a row of a table stands for.
@@ -197,8 +197,7 @@ impl Table {
     /// A part of all that the profile has of an event, with its sampling interval.
     #[must_use]
     pub fn share(&self, event: EventId, part: &Sum) -> Option<Estimate> {
-        let whole = self.whole.get(usize::from(event.0))?;
-        statistics::share(part.weight, whole.weight, whole.effective_samples())
+        part.share_of(self.whole.get(usize::from(event.0))?)
     }
 }
 

@@ -1,6 +1,6 @@
 //! A simulated program: two functions in turn, for random times, sampled by a clock.
 
-use bpfprof::profile::statistics::Slice;
+use bpfprof::profile::statistics::{Slice, Stream};
 
 use crate::random::Random;
 
@@ -27,11 +27,16 @@ pub(crate) struct Run {
     pub(crate) slices: Vec<Slice>,
 }
 
+/// So many samples, each of the weight 1.
+pub(crate) fn samples_of_one(samples: f64) -> Stream {
+    Stream { weight: samples, samples, period: 1.0 }
+}
+
 impl Run {
-    /// Samples in the first function, and all.
-    pub(crate) fn samples(&self) -> (u64, u64) {
-        let sum = |part: fn(&Slice) -> f64| self.slices.iter().map(part).sum::<f64>() as u64;
-        (sum(|slice| slice.amount), sum(|slice| slice.base))
+    /// Samples in the first function, and in the second.
+    pub(crate) fn streams(&self) -> (Stream, Stream) {
+        let sum = |samples: fn(&Slice) -> f64| samples_of_one(self.slices.iter().map(samples).sum());
+        (sum(|slice| slice.amount), sum(|slice| slice.base - slice.amount))
     }
 }
 

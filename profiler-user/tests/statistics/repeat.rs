@@ -18,8 +18,8 @@ fn coverage(program: Program, seconds: f64, replicates: usize, random: &mut Rand
     let holds = |low: f64, high: f64| usize::from(low <= program.share && program.share <= high);
     for _ in 0..replicates {
         let run = program.run((seconds / SLICE).round() as usize, random);
-        let (part, whole) = run.samples();
-        held_by_sampling += share(part, whole, whole as f64).map_or(0, |it| holds(it.low, it.high));
+        let (part, rest) = run.streams();
+        held_by_sampling += share(part, rest).map_or(0, |it| holds(it.low, it.high));
         if let Ok(run) = repeat(&run.slices) {
             said += 1;
             held += holds(run.low, run.high);

@@ -3,7 +3,7 @@
 use bpfprof::profile::statistics::{Estimate, Stream, ratio, share};
 
 use crate::percent;
-use crate::program::Program;
+use crate::program::{Program, samples_of_one};
 use crate::random::Random;
 
 const REPLICATES: usize = 10_000;
@@ -19,7 +19,7 @@ fn shares_of_independent_samples() {
         let held = (0..REPLICATES)
             .filter(|_| {
                 let hits = (0..400).filter(|_| random.uniform() < truth).count() as u64;
-                share(hits, 400, 400.0).is_some_and(|estimate| holds(estimate, truth))
+                share(stream(hits), stream(400 - hits)).is_some_and(|estimate| holds(estimate, truth))
             })
             .count();
         let held = percent(held, REPLICATES);
@@ -52,13 +52,36 @@ fn held_in_this_run(visit: f64, share_of_time: f64, slices: usize) -> f64 {
     let held = (0..REPLICATES)
         .filter(|_| {
             let run = program.run(slices, &mut random);
-            let (part, whole) = run.samples();
-            share(part, whole, whole as f64).is_some_and(|estimate| holds(estimate, run.truth))
+            let (part, rest) = run.streams();
+            share(part, rest).is_some_and(|estimate| holds(estimate, run.truth))
         })
         .count();
     let held = percent(held, REPLICATES);
     println!("share {share_of_time}, visits of {} ms: held in {held:.1} %", visit * 1e3);
     held
+}
+
+/// The period differs between two functions, as where the kernel follows the rate of an event through long phases.
+#[test]
+fn shares_where_samples_weigh_differently() {
+    let mut random = Random::new(0x7ea5_e1f5);
+    for (part, rest, period) in
+        [(20.0, 1800.0, 10.0), (200.0, 200.0, 10.0), (1800.0, 20.0, 10.0), (100.0, 900.0, 0.1)]
+    {
+        let truth = part * period / (part * period + rest);
+        let held = (0..REPLICATES)
+            .filter(|_| {
+                let part = stream(random.poisson(part));
+                let part = Stream { weight: part.weight * period, period, ..part };
+                share(part, stream(random.poisson(rest))).is_some_and(|estimate| holds(estimate, truth))
+            })
+            .count();
+        let held = percent(held, REPLICATES);
+        println!(
+            "share {truth:.3} of {part} samples of weight {period} and {rest} of weight 1: held in {held:.1} %"
+        );
+        assert!((93.0..=97.0).contains(&held), "{part} of {period}, {rest}: {held}");
+    }
 }
 
 #[test]
@@ -97,5 +120,5 @@ fn ratios_of_few_samples_are_bounded_from_above() {
 }
 
 fn stream(samples: u64) -> Stream {
-    Stream { weight: samples as f64, samples: samples as f64, period: 1.0 }
+    samples_of_one(samples as f64)
 }

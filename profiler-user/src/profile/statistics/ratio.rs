@@ -21,32 +21,44 @@ pub const FEWEST_SAMPLES: f64 = 10.0;
 
 /// Numerator ÷ denominator with a 95 % interval for the ratio in this run.
 ///
-/// Overflows of an event are at worst as irregular as a Poisson process, so Var(ln R) ≈ 1/N₁ + 1/N₂. Given all N₁ + N₂ samples, those of
-/// the numerator are binomial, and Wilson's interval for their share is in odds exp(±2·asinh(½z·√Var)): about ±z·√Var for many
-/// samples, and right for few.
-///
-/// With fewer numerator samples than [`FEWEST_SAMPLES`] only the upper end is told, and the lower is 0. Without any the formula's limit is z²
-/// periods against the denominator, a little more than the exact 3.7. `None` if the denominator has fewer samples, or if a
-/// weight is missing.
+/// With fewer numerator samples than [`FEWEST_SAMPLES`] only the upper end is told, and the lower is 0. `None` if the denominator has fewer
+/// samples, or if a weight is missing.
 #[must_use]
 pub fn ratio(numerator: Stream, denominator: Stream) -> Option<Estimate> {
     let carries = |stream: Stream| stream.samples >= FEWEST_SAMPLES && stream.weight > 0.0;
     if !carries(denominator) {
         return None;
     }
-    if numerator.samples <= 0.0 {
-        let high = Z * Z * numerator.period / denominator.weight;
-        return (numerator.period > 0.0).then_some(Estimate { value: 0.0, low: 0.0, high }).filter(is_finite);
-    }
-    let value = numerator.weight / denominator.weight;
-    let variance = 1.0 / numerator.samples + 1.0 / denominator.samples;
-    let factor = (2.0 * (Z / 2.0 * variance.sqrt()).asinh()).exp();
-    let low = if carries(numerator) { value / factor } else { 0.0 };
-    Some(Estimate { value, low, high: value * factor }).filter(is_finite)
+    let Estimate { value, low, high } = odds(numerator, denominator)?;
+    let low = if carries(numerator) { low } else { 0.0 };
+    [low, value, high].iter().all(|end| end.is_finite()).then_some(Estimate { value, low, high })
 }
 
-fn is_finite(estimate: &Estimate) -> bool {
-    [estimate.low, estimate.value, estimate.high].iter().all(|end| end.is_finite())
+/// The weight of one stream against that of the other with a 95 % interval, infinite where the other has no samples.
+///
+/// Overflows of an event are at worst as irregular as a Poisson process, so Var(ln R) ≈ 1/N₁ + 1/N₂. Given all N₁ + N₂ samples, those of
+/// the first are binomial, and Wilson's interval for their share is in odds exp(±2·asinh(½z·√Var)): about ±z·√Var for many
+/// samples, and right for few. Where one has none, the limit of the formula is z² of its periods against the other, a little more than the
+/// exact 3.7. `None` if both have none, or a weight or period is none.
+pub(super) fn odds(stream: Stream, other: Stream) -> Option<Estimate> {
+    if !(stream.weight.is_finite() && other.weight.is_finite()) {
+        return None;
+    }
+    let most = |none: Stream| (none.period > 0.0).then_some(Z * Z * none.period);
+    match (stream.weight > 0.0, other.weight > 0.0) {
+        (true, true) => {
+            let value = stream.weight / other.weight;
+            let variance = 1.0 / stream.samples + 1.0 / other.samples;
+            let factor = (2.0 * (Z / 2.0 * variance.sqrt()).asinh()).exp();
+            Some(Estimate { value, low: value / factor, high: value * factor })
+        }
+        (false, true) => Some(Estimate { value: 0.0, low: 0.0, high: most(stream)? / other.weight }),
+        (true, false) => {
+            let low = stream.weight / most(other)?;
+            Some(Estimate { value: f64::INFINITY, low, high: f64::INFINITY })
+        }
+        (false, false) => None,
+    }
 }
 
 #[cfg(test)]
