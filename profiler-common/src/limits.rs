@@ -3,6 +3,9 @@
 /// Most user frames of one stack; a deeper stack keeps its innermost frames and ends with [`DepthLimit`](crate::stack::StackEnd::DepthLimit).
 pub const MAX_USER_FRAMES: u32 = 512;
 
+/// Most user frames where a kernel refuses the program for [`MAX_USER_FRAMES`]: the default of `kernel.perf_event_max_stack`.
+pub const FEWER_USER_FRAMES: u32 = 127;
+
 /// Most kernel frames of one stack: the default of `kernel.perf_event_max_stack`, above which `bpf_get_stack` refuses the buffer.
 pub const MAX_KERNEL_FRAMES: u32 = 127;
 

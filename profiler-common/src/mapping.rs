@@ -60,6 +60,8 @@ impl FileKey {
 }
 
 /// What the kernel side knows of a file.
+///
+/// Entries are replaced while programs read them. One that was read half is told by its [seal](FileEntry::seal).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct FileEntry {
@@ -71,6 +73,8 @@ pub struct FileEntry {
     pub pages: u32,
     /// Number of the first page with rows; without any, [`Self::NO_RULES`] or 0.
     pub base_page: u32,
+    /// Hash of the rest and of the file: an entry with another one is void.
+    pub seal: u64,
 }
 
 /// A [`FileEntry`] that was asked for and is not answered yet.
@@ -80,8 +84,31 @@ impl FileEntry {
     /// Value of `base_page` for an object that has no call-frame information: no table will come.
     pub const NO_RULES: u32 = u32::MAX;
 
-    /// Asked for, not answered.
-    pub const REQUESTED: Self = Self { object: NO_OBJECT, first_page: 0, pages: 0, base_page: 0 };
+    /// Asked for, not answered. It is taken without a seal.
+    pub const REQUESTED: Self = Self { object: NO_OBJECT, first_page: 0, pages: 0, base_page: 0, seal: 0 };
+
+    /// An object without a table. `will_follow` says whether one may still come.
+    #[must_use]
+    pub const fn without_table(object: u32, will_follow: bool) -> Self {
+        let base_page = if will_follow { 0 } else { Self::NO_RULES };
+        Self { object, base_page, ..Self::REQUESTED }
+    }
+
+    /// The entry as it is kept for this file.
+    #[inline(always)]
+    #[must_use]
+    pub const fn sealed(self, file: FileKey) -> Self {
+        let words = WordHash::EMPTY.add(file.0).add((self.object as u64) << 32 | self.first_page as u64);
+        let seal = words.add((self.pages as u64) << 32 | self.base_page as u64).finish();
+        Self { seal, ..self }
+    }
+
+    /// The entry if it was written for this file by one hand, else one that is asked for.
+    #[inline(always)]
+    #[must_use]
+    pub const fn sound(self, file: FileKey) -> Self {
+        if self.sealed(file).seal == self.seal { self } else { Self::REQUESTED }
+    }
 }
 
 /// Asks userspace for a file that a sample hit.
@@ -151,6 +178,16 @@ mod tests {
         let mapping = Mapping::new(0x7000, 2, 5, FileKey(1));
         assert!(mapping.is_sound());
         assert!(!Mapping { file: FileKey(3), ..mapping }.is_sound() && !Mapping::VOID.is_sound());
+    }
+
+    #[test]
+    fn an_entry_of_another_file_or_of_two_writers_is_told() {
+        let entry = FileEntry { object: 1, first_page: 2, pages: 3, base_page: 4, seal: 0 };
+        let sealed = entry.sealed(FileKey(5));
+        assert_eq!(sealed.sound(FileKey(5)), sealed);
+        assert_eq!(sealed.sound(FileKey(7)), FileEntry::REQUESTED);
+        assert_eq!(FileEntry { first_page: 9, ..sealed }.sound(FileKey(5)), FileEntry::REQUESTED);
+        assert_eq!(FileEntry::REQUESTED.sound(FileKey(5)), FileEntry::REQUESTED);
     }
 
     #[test]

@@ -102,8 +102,8 @@ pub(crate) fn find(tgid: u32, exec_id: u32, address: u64) -> Option<Mapping> {
 #[inline(always)]
 pub(crate) fn file_entry(tgid: u32, mapping: &Mapping) -> FileEntry {
     if let Some(entry) = FILES.get_ptr(mapping.file) {
-        // SAFETY: a map value is readable.
-        return unsafe { *entry };
+        // SAFETY: a map value is readable; one that is being replaced is told by its seal.
+        return unsafe { *entry }.sound(mapping.file);
     }
     if FILES.insert(mapping.file, FileEntry::REQUESTED, BPF_NOEXIST.into()).is_ok() {
         let request = FileRequest { file: mapping.file, address: mapping.start, tgid, padding: 0 };

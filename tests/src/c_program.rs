@@ -28,9 +28,13 @@ impl CProgram {
     }
 
     /// Compiles `workloads/plugin.c` with this entry, to `ENTRY.so`; `None` when there is no `cc` or no `nm`.
-    pub fn compile_plugin(entry: &str) -> Result<Option<Self>> {
-        let name = format!("-DNAME={entry}");
-        Self::build("plugin", &format!("{entry}.so"), &["-O2", "-shared", "-fPIC", &name])
+    ///
+    /// It has so many functions more, with two rows in its unwind table for each.
+    pub fn compile_plugin(entry: &str, functions: u32) -> Result<Option<Self>> {
+        let mut flags = vec!["-O2", "-fomit-frame-pointer", "-shared", "-fPIC"];
+        let (name, functions) = (format!("-DNAME={entry}"), format!("-DFUNCTIONS={functions}"));
+        flags.extend([name.as_str(), &functions]);
+        Self::build("plugin", &format!("{entry}.so"), &flags)
     }
 
     /// Its file.
@@ -63,6 +67,11 @@ impl CProgram {
     /// Takes all symbols away.
     pub fn strip(&self) -> Result<()> {
         self.seen_by("strip", &[]).map(drop)
+    }
+
+    /// Rewrites the program as `objcopy` does with these options.
+    pub fn rewrite(&self, options: &[&str]) -> Result<()> {
+        self.seen_by("objcopy", options).map(drop)
     }
 
     fn build(source: &str, file_name: &str, flags: &[&str]) -> Result<Option<Self>> {

@@ -117,8 +117,23 @@ pub struct Stacks {
     pub user: u64,
     /// Of these, those that reach the thread's first function.
     pub whole: u64,
+    /// User frames kept of one stack.
+    pub frame_limit: u32,
     /// Why the others do not, and how many samples each reason has.
     pub cut: Vec<(String, u64)>,
+    /// Objects that had no unwind table.
+    pub without_table: Vec<Lack>,
+}
+
+/// An object that lacks something.
+#[derive(Debug, Deserialize)]
+pub struct Lack {
+    /// Its path.
+    pub object: String,
+    /// Samples with a frame that needed it.
+    pub samples: u64,
+    /// Why it is lacking, and what helps.
+    pub reason: String,
 }
 
 /// How many frames have names.

@@ -95,7 +95,7 @@ mod tests {
                     .chain((0..rows).map(|n| Row::new(n * stride, Rule::only(Cfa::Sp(8 * (n as u32 + 1))))))
                     .collect(),
             };
-            let file = FileEntry { object: 0, first_page: 0, pages: 1, base_page: 3 };
+            let file = FileEntry { object: 0, first_page: 0, pages: 1, base_page: 3, seal: 0 };
             for place in (0..65_536).step_by(997).chain([65_535]) {
                 let expected = if rows == 0 {
                     Cfa::Nothing

@@ -132,6 +132,10 @@ pub(super) struct Args {
     #[arg(long, hide = true)]
     pub bpf_log: bool,
 
+    /// Treat this many sizes of the sample program as if the kernel refused them, for testing bpfprof itself
+    #[arg(long, value_name = "N", default_value_t = 0, hide = true)]
+    pub refuse_programs: usize,
+
     #[command(flatten)]
     pub output: OutputArgs,
 }

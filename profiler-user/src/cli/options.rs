@@ -49,6 +49,8 @@ pub struct Options {
     pub symbols: SymbolOptions,
     /// Whether the kernel side says what it does.
     pub bpf_log: bool,
+    /// Sizes of the sample program that are treated as refused.
+    pub refuse_programs: usize,
     /// What is shown and written.
     pub output: OutputOptions,
 }
@@ -132,6 +134,7 @@ impl Options {
             follow: !args.no_children,
             idle: args.idle,
             bpf_log: args.bpf_log,
+            refuse_programs: args.refuse_programs,
             duration: args.duration,
             rate,
             event: args.event,

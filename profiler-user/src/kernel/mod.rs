@@ -20,7 +20,7 @@ mod words;
 pub use accounting::{Accounting, Amount, CounterAccounting, Lost};
 pub use error::KernelError;
 pub use pid_namespace::is_own as in_own_pid_namespace;
-pub use programs::{Filter, Target, Walk};
+pub use programs::{Filter, ProgramSize, Target, Walk};
 pub use sampler::{DRAINS_PER_SECOND, SampledEvent, Sampler, SamplerOptions};
 pub use sideband::{BuildId, Mapped, MappedFile, Sideband, SidebandRecord};
 pub use tables::RawSample;

@@ -7,7 +7,9 @@ use aya::programs::{Iter, PerfEvent, ProgramError, RawTracePoint};
 use aya::{Btf, Ebpf, EbpfError, EbpfLoader};
 use profiler_common::config::{Config, target, walk};
 use profiler_common::counters;
-use profiler_common::limits::{COMM_LEN, GENERATIONS, MAX_EVENTS, MAX_FOLLOWED, MAX_USER_FRAMES};
+use profiler_common::limits::{
+    COMM_LEN, FEWER_USER_FRAMES, GENERATIONS, MAX_EVENTS, MAX_FOLLOWED, MAX_USER_FRAMES,
+};
 use profiler_common::mapping::{FileEntry, FileKey, ProcessMappings};
 use profiler_common::sample::TableLayout;
 use profiler_common::tally;
@@ -101,19 +103,103 @@ pub struct Filter {
     pub log: bool,
 }
 
+/// What a sample program can do: where a kernel's verifier refuses one, it may take a smaller one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProgramSize {
+    /// How user stacks are walked.
+    pub walk: Walk,
+    /// User frames kept of one stack.
+    pub frame_limit: u32,
+    /// Why the kernel refused the larger ones; `None` for the largest.
+    pub refusal: Option<String>,
+}
+
+impl ProgramSize {
+    /// All sizes for a way to walk, the largest first. A way that was asked for by name is not replaced.
+    fn all(walk: Walk) -> Vec<Self> {
+        let size = |walk, frame_limit| Self { walk, frame_limit, refusal: None };
+        let mut sizes = vec![size(walk, MAX_USER_FRAMES)];
+        if walk != Walk::None {
+            sizes.push(size(walk, FEWER_USER_FRAMES));
+        }
+        if walk == Walk::Auto {
+            sizes.push(size(Walk::FramePointer, FEWER_USER_FRAMES));
+        }
+        sizes
+    }
+}
+
 /// The loaded object. Dropping it unloads everything.
 pub(super) struct Programs {
     ebpf: Ebpf,
     log: BpfLog,
-    /// Whether user stacks are walked.
-    walks: bool,
+    size: ProgramSize,
 }
 
 impl Programs {
     /// Loads the object for these targets, with tables of this size for CPUs 0 to `cpus` − 1, and arms the following of children.
-    pub(super) fn load(target: &Target, filter: &Filter, layout: Layout) -> Result<Self, KernelError> {
+    ///
+    /// The sample program is the largest that the kernel takes. The first `refuse` sizes are treated as if it refused them.
+    pub(super) fn load(
+        target: &Target,
+        filter: &Filter,
+        layout: Layout,
+        refuse: usize,
+    ) -> Result<Self, KernelError> {
+        let mut programs = Self::load_largest(target, filter, layout, refuse)?;
+        if pid_namespace::is_own() {
+            let learn: &mut RawTracePoint = program(&mut programs.ebpf, "learn_namespace")?;
+            learn.load().map_err(|error| refused(&error))?;
+            let fd = learn.fd().map_err(|error| refused(&error))?;
+            link::run_once(fd.as_fd()).map_err(KernelError::system("learning the pid namespace"))?;
+        }
+        programs.follow(target)?;
+        if layout.counters > 0 {
+            programs.attach_tracepoint("task_switch", "sched_switch")?;
+        }
+        if programs.walks() {
+            programs.load_iterator()?;
+            programs.note_mappings(None)?;
+        }
+        Ok(programs)
+    }
+
+    fn load_largest(
+        target: &Target,
+        filter: &Filter,
+        layout: Layout,
+        refuse: usize,
+    ) -> Result<Self, KernelError> {
+        // The first refusal is of what was asked for.
+        let mut first: Option<(String, KernelError)> = None;
+        for (number, size) in ProgramSize::all(filter.walk).into_iter().enumerate() {
+            let size = ProgramSize { refusal: first.as_ref().map(|(brief, _)| brief.clone()), ..size };
+            let mut programs = Self::load_object(target, filter, layout, size)?;
+            let sample: &mut PerfEvent = program(&mut programs.ebpf, SAMPLE_PROGRAM)?;
+            let refusal = match sample.load() {
+                Ok(()) if number >= refuse => return Ok(programs),
+                Ok(()) => {
+                    let cause = String::from("treated so for a test");
+                    (cause.clone(), KernelError::Load { cause })
+                }
+                Err(error) => match verdict(&error) {
+                    Some(brief) => (brief, refused(&error)),
+                    None => return Err(refused(&error)),
+                },
+            };
+            first.get_or_insert(refusal);
+        }
+        Err(first.map_or(KernelError::Object(SAMPLE_PROGRAM), |(_, error)| error))
+    }
+
+    fn load_object(
+        target: &Target,
+        filter: &Filter,
+        layout: Layout,
+        size: ProgramSize,
+    ) -> Result<Self, KernelError> {
         let Layout { tables, cpus, counters, .. } = layout;
-        let config = Shared(configuration(target, filter, layout)?);
+        let config = Shared(configuration(target, filter, &size, layout)?);
         let generations = cpus * GENERATIONS;
         let mut ebpf = EbpfLoader::new()
             .override_global("CONFIG", &config, true)
@@ -128,31 +214,23 @@ impl Programs {
             .load(OBJECT)
             .map_err(|error| object_refused(&error))?;
         let log = BpfLog::take(&mut ebpf)?;
-        let sample: &mut PerfEvent = program(&mut ebpf, SAMPLE_PROGRAM)?;
-        sample.load().map_err(|error| refused(&error))?;
-        let mut programs = Self { ebpf, log, walks: filter.walk != Walk::None };
-        if pid_namespace::is_own() {
-            let learn: &mut RawTracePoint = program(&mut programs.ebpf, "learn_namespace")?;
-            learn.load().map_err(|error| refused(&error))?;
-            let fd = learn.fd().map_err(|error| refused(&error))?;
-            link::run_once(fd.as_fd()).map_err(KernelError::system("learning the pid namespace"))?;
-        }
-        programs.follow(target)?;
-        if counters > 0 {
-            programs.attach_tracepoint("task_switch", "sched_switch")?;
-        }
-        if programs.walks {
-            programs.load_iterator()?;
-            programs.note_mappings(None)?;
-        }
-        Ok(programs)
+        Ok(Self { ebpf, log, size })
+    }
+
+    /// What the sample program can do.
+    pub(super) fn size(&self) -> &ProgramSize {
+        &self.size
+    }
+
+    fn walks(&self) -> bool {
+        self.size.walk != Walk::None
     }
 
     /// Notes the mappings that a process has, or all processes: where targets were added, and where a process has mapped something.
     ///
     /// A process that ended meanwhile has none.
     pub(super) fn note_mappings(&self, of: Option<Tgid>) -> Result<(), KernelError> {
-        if !self.walks {
+        if !self.walks() {
             return Ok(());
         }
         let name = "mapped_before";
@@ -185,7 +263,7 @@ impl Programs {
     /// Says what is known of a file.
     pub(super) fn set_file(&mut self, file: FileKey, entry: FileEntry) -> Result<(), KernelError> {
         let mut files: HashMap<&mut MapData, u64, Entry> = map(&mut self.ebpf, "FILES")?;
-        files.insert(file.0, Entry(entry), 0).map_err(|error| map_refused(&error))
+        files.insert(file.0, Entry(entry.sealed(file)), 0).map_err(|error| map_refused(&error))
     }
 
     /// Takes the ring in which programs ask for files.
@@ -277,7 +355,7 @@ unsafe impl aya::Pod for Mappings {}
 #[repr(transparent)]
 struct Entry(FileEntry);
 
-// SAFETY: `FileEntry` is `repr(C)` and consists of four equal integers.
+// SAFETY: `FileEntry` is `repr(C)` and consists of integers without padding between them.
 unsafe impl aya::Pod for Entry {}
 
 /// The configuration as aya wants to see it.
@@ -288,7 +366,12 @@ struct Shared(Config);
 // SAFETY: `Config` is `repr(C)`, consists of integers only and has no padding (asserted where it is defined).
 unsafe impl aya::Pod for Shared {}
 
-fn configuration(target: &Target, filter: &Filter, layout: Layout) -> Result<Config, KernelError> {
+fn configuration(
+    target: &Target,
+    filter: &Filter,
+    size: &ProgramSize,
+    layout: Layout,
+) -> Result<Config, KernelError> {
     let (kind, cgroup_id, cgroup_level) = match target {
         Target::All => (target::ALL, 0, 0),
         Target::Processes(_) => (target::PROCESSES, 0, 0),
@@ -305,7 +388,7 @@ fn configuration(target: &Target, filter: &Filter, layout: Layout) -> Result<Con
         filter_comm: filter.comm.is_some().into(),
         follow: filter.follow.into(),
         idle: filter.idle.into(),
-        walk: match filter.walk {
+        walk: match size.walk {
             Walk::None => walk::NONE,
             Walk::FramePointer => walk::FRAME_POINTER,
             Walk::Auto => walk::AUTO,
@@ -313,7 +396,7 @@ fn configuration(target: &Target, filter: &Filter, layout: Layout) -> Result<Con
         },
         kernel_stacks: filter.kernel_stacks.into(),
         kernel_mode_only: filter.kernel_mode_only.into(),
-        user_frame_limit: MAX_USER_FRAMES,
+        user_frame_limit: size.frame_limit,
         tables: layout.tables,
         offsets: offsets.task,
         mapping_offsets: offsets.mapping,
@@ -355,17 +438,32 @@ fn object_refused(error: &EbpfError) -> KernelError {
     KernelError::Load { cause: error_chain(error) }
 }
 
+/// What the verifier refused a program for, in a line; `None` for another error, which a smaller program would meet too.
+fn verdict(error: &ProgramError) -> Option<String> {
+    let ProgramError::LoadError { io_error, verifier_log } = error else { return None };
+    // EACCES is the verifier's, EPERM and lack of memory are not.
+    if matches!(io_error.raw_os_error(), Some(libc::EPERM | libc::ENOMEM)) {
+        return None;
+    }
+    let log = verifier_log.to_string();
+    let last = log.lines().take_while(|line| !line.starts_with(VERIFIER_STATISTICS)).last();
+    Some(last.map_or_else(|| io_error.to_string(), |last| format!("{io_error}; {last}")))
+}
+
 /// The verifier's log is long; the lines before its statistics say what it stumbled over.
 fn refused(error: &ProgramError) -> KernelError {
     if let ProgramError::LoadError { io_error, verifier_log } = error {
         let log = verifier_log.to_string();
         let lines: Vec<&str> =
-            log.lines().take_while(|line| !line.starts_with("verification time")).collect();
+            log.lines().take_while(|line| !line.starts_with(VERIFIER_STATISTICS)).collect();
         let last = &lines[lines.len().saturating_sub(VERIFIER_LINES)..];
         return KernelError::Load { cause: format!("{io_error}; the verifier says: {}", last.join(" / ")) };
     }
     KernelError::Load { cause: error_chain(error) }
 }
+
+/// Begins what follows the verdict in the verifier's log.
+const VERIFIER_STATISTICS: &str = "verification time";
 
 /// Lines of the verifier's log that are shown.
 const VERIFIER_LINES: usize = 12;
@@ -395,7 +493,17 @@ fn error_chain(error: &dyn std::error::Error) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::comm_words;
+    use super::*;
+
+    #[test]
+    fn only_what_was_not_asked_for_by_name_is_replaced() {
+        let sizes = |walk| -> Vec<(Walk, u32)> {
+            ProgramSize::all(walk).into_iter().map(|size| (size.walk, size.frame_limit)).collect()
+        };
+        assert_eq!(sizes(Walk::Auto), [(Walk::Auto, 512), (Walk::Auto, 127), (Walk::FramePointer, 127)]);
+        assert_eq!(sizes(Walk::Tables), [(Walk::Tables, 512), (Walk::Tables, 127)]);
+        assert_eq!(sizes(Walk::None), [(Walk::None, 512)]);
+    }
 
     #[test]
     fn names_are_laid_out_as_the_kernel_does() {

@@ -15,7 +15,7 @@ use super::KernelError;
 use super::accounting::{Accounting, Amount, CounterAccounting, Lost, expected};
 use super::armed::Armed;
 use super::idle::IdleTime;
-use super::programs::{Filter, Layout, Programs, Target};
+use super::programs::{Filter, Layout, ProgramSize, Programs, Target};
 use super::tables::{RawSample, Tables};
 use super::unwind_tables::{Placed, UnwindTables};
 use crate::events::{Counted, CpuId, EventSpec, HostFacts, Precise, Rate, Refusal, cpus};
@@ -52,6 +52,8 @@ pub struct SamplerOptions {
     pub cpus: Option<BTreeSet<CpuId>>,
     /// Bytes that unwind tables may take in the kernel.
     pub unwind_memory: u64,
+    /// Sizes of the sample program that are treated as if the kernel refused them, the largest first: for tests.
+    pub refuse: usize,
     /// What the host allows, for explaining a refusal.
     pub host: HostFacts,
 }
@@ -86,7 +88,7 @@ impl Sampler {
             counters: options.counters.len() as u32,
             late_periods: late_periods(&options.events),
         };
-        let mut programs = Programs::load(&options.target, &options.filter, layout)?;
+        let mut programs = Programs::load(&options.target, &options.filter, layout, options.refuse)?;
         let tables = Tables::map(&programs, layout)?;
         let unwind_tables = UnwindTables::new(&programs, options.unwind_memory)?;
         let file_requests = programs.take_file_requests()?;
@@ -108,6 +110,11 @@ impl Sampler {
             return Err(KernelError::NoCpu);
         }
         Ok(sampler)
+    }
+
+    /// What the sample program that the kernel took can do.
+    pub fn program_size(&self) -> &ProgramSize {
+        self.programs.size()
     }
 
     /// Adds targets: processes that existed when the following of children was armed.
@@ -140,24 +147,35 @@ impl Sampler {
         requests
     }
 
-    /// Makes the object of a file known: its frames are recognised in every process. `will_follow` says whether a table may still come.
+    /// Makes the object of a file known: its frames are recognised in every process, and walked by its table where that is placed.
+    /// `will_follow` says whether a table may still come.
     pub fn announce(
         &mut self,
         file: FileKey,
         object: ObjectId,
         will_follow: bool,
     ) -> Result<(), KernelError> {
-        UnwindTables::announce(&mut self.programs, file, object, will_follow)
+        self.unwind_tables.announce(&mut self.programs, file, object, will_follow)
     }
 
-    /// Gives the kernel side the unwind table of an object.
+    /// Gives the kernel side the unwind table of an object that these files hold.
     pub fn place_table(
         &mut self,
-        file: FileKey,
+        files: &[FileKey],
         object: ObjectId,
         table: &Table,
     ) -> Result<Placed, KernelError> {
-        self.unwind_tables.place(&mut self.programs, file, object, table)
+        self.unwind_tables.place(&mut self.programs, files, object, table)
+    }
+
+    /// Takes the unwind tables of these objects back, to make room for others.
+    pub fn withdraw_tables(&mut self, objects: &[ObjectId]) -> Result<(), KernelError> {
+        self.unwind_tables.withdraw(&mut self.programs, objects)
+    }
+
+    /// Rows of unwind tables that there is room for.
+    pub fn free_unwind_rows(&self) -> usize {
+        self.unwind_tables.free_rows()
     }
 
     /// Bytes that unwind tables take in the kernel.

@@ -184,7 +184,7 @@ const SLOT_WORDS: usize = size_of::<SampleSlot>() / 8;
 /// Returns when every BPF program that was running at the call has ended.
 ///
 /// Programs run inside RCU read-side sections, and this command waits for all of those (`membarrier(2)`).
-fn wait_for_running_programs() {
+pub(super) fn wait_for_running_programs() {
     // SAFETY: the command takes no memory.
     let result = unsafe { libc::syscall(libc::SYS_membarrier, libc::MEMBARRIER_CMD_GLOBAL, 0, 0) };
     if result != 0 {

@@ -1,36 +1,55 @@
 //! Unwind tables in the kernel's maps, filled through memory.
+//!
+//! A table is published last, by the entries of its files, and withdrawn first: no sample sees one that is half written.
 
+use std::collections::HashMap;
+use std::ops::Range;
 use std::os::fd::AsFd as _;
 
 use aya::maps::{Array, Map, MapData, MapError};
 use aya_obj::generated::{BPF_F_INNER_MAP, BPF_F_MMAPABLE, bpf_map_type::BPF_MAP_TYPE_ARRAY};
 use profiler_common::limits::{CHUNK_ROWS, MAX_CHUNKS, MAX_ROW_PAGES};
 use profiler_common::mapping::{FileEntry, FileKey};
-use profiler_common::unwind::row::RowPage;
+use profiler_common::unwind::row::{Row, RowPage};
+use range_alloc::RangeAllocator;
 
 use super::KernelError;
 use super::programs::Programs;
+use super::tables::wait_for_running_programs;
 use super::words::Words;
 use crate::processes::ObjectId;
-use crate::unwind::{Page, Table};
+use crate::unwind::Table;
 
-/// The tables of all objects, one for each object however many processes map it.
+/// The tables of all objects, one for each object however many files hold it.
 pub(super) struct UnwindTables {
     pages: Words,
-    pages_used: u32,
+    free_pages: RangeAllocator<u32>,
     chunks: Vec<Chunk>,
     /// Chunks that memory is granted for.
     chunk_limit: u32,
+    placed: HashMap<ObjectId, PlacedTable>,
 }
 
 struct Chunk {
     rows: Words,
-    used: u32,
+    free: RangeAllocator<u32>,
     /// Keeps the map: the kernel's place for it holds no reference that userspace can map.
     _map: Array<MapData, u64>,
 }
 
-/// Where the tables of an object went.
+/// Where a table is.
+struct PlacedTable {
+    files: Vec<FileKey>,
+    entry: FileEntry,
+    rows: Vec<PlacedRows>,
+}
+
+struct PlacedRows {
+    chunk: usize,
+    rows: Range<u32>,
+}
+
+/// Where the table of an object went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placed {
     /// Into the maps.
@@ -47,47 +66,84 @@ impl UnwindTables {
         let pages = Words::map(programs.array("ROW_PAGES")?, MAX_ROW_PAGES as usize);
         Ok(Self {
             pages: pages.map_err(KernelError::system("mmap of a BPF map"))?,
-            pages_used: 0,
+            free_pages: RangeAllocator::new(0..MAX_ROW_PAGES),
             chunks: Vec::new(),
             chunk_limit: u32::try_from(bytes.div_ceil(CHUNK_BYTES)).unwrap_or(MAX_CHUNKS).min(MAX_CHUNKS),
+            placed: HashMap::new(),
         })
     }
 
-    /// Makes the object of a file known, without a table: its frames are recognised. `will_follow` says whether a table may still come.
+    /// Makes the object of a file known: its frames are recognised, and walked by its table where that is placed. `will_follow` says
+    /// whether a table may still come.
     pub(super) fn announce(
+        &mut self,
         programs: &mut Programs,
         file: FileKey,
         object: ObjectId,
         will_follow: bool,
     ) -> Result<(), KernelError> {
-        let base_page = if will_follow { 0 } else { FileEntry::NO_RULES };
-        programs.set_file(file, FileEntry { object: object.number(), first_page: 0, pages: 0, base_page })
+        if let Some(placed) = self.placed.get_mut(&object) {
+            placed.files.push(file);
+            return programs.set_file(file, placed.entry);
+        }
+        programs.set_file(file, FileEntry::without_table(object.number(), will_follow))
     }
 
-    /// Places the table of an object and makes it known for its file.
+    /// Places the table of an object, which has rows, and makes it known for its files.
     pub(super) fn place(
         &mut self,
         programs: &mut Programs,
-        file: FileKey,
+        files: &[FileKey],
         object: ObjectId,
         table: &Table,
     ) -> Result<Placed, KernelError> {
         let (Some(first), Some(last)) = (table.pages().first(), table.pages().last()) else {
-            return Self::announce(programs, file, object, false).map(|()| Placed::Whole);
+            return Ok(Placed::Whole);
         };
         let pages = last.number - first.number + 1;
-        let first_page = self.pages_used;
-        if pages > MAX_ROW_PAGES - first_page {
-            return Ok(Placed::NoMemory);
-        }
+        let Ok(index) = self.free_pages.allocate_range(pages) else { return Ok(Placed::NoMemory) };
+        let entry = FileEntry {
+            object: object.number(),
+            first_page: index.start,
+            pages,
+            base_page: first.number,
+            seal: 0,
+        };
+        let mut placed = PlacedTable { files: files.to_vec(), entry, rows: Vec::new() };
+        index.clone().for_each(|page| self.pages.store(page as usize, 0));
         for &page in table.pages() {
-            let Some(placed) = self.place_page(programs, table, page)? else { return Ok(Placed::NoMemory) };
-            self.pages.store((first_page + page.number - first.number) as usize, placed.0);
+            let Some(rows) = self.place_rows(programs, table.rows(page))? else {
+                self.free(placed);
+                return Ok(Placed::NoMemory);
+            };
+            let word = RowPage::new(rows.chunk as u16, rows.rows.start, rows.rows.end - rows.rows.start);
+            self.pages.store((index.start + page.number - first.number) as usize, word.0);
+            placed.rows.push(rows);
         }
-        self.pages_used += pages;
-        let entry = FileEntry { object: object.number(), first_page, pages, base_page: first.number };
-        programs.set_file(file, entry)?;
+        files.iter().try_for_each(|&file| programs.set_file(file, entry))?;
+        if let Some(former) = self.placed.insert(object, placed) {
+            wait_for_running_programs();
+            self.free(former);
+        }
         Ok(Placed::Whole)
+    }
+
+    /// Takes the tables of these objects out of the maps, as if they were still to come.
+    pub(super) fn withdraw(
+        &mut self,
+        programs: &mut Programs,
+        objects: &[ObjectId],
+    ) -> Result<(), KernelError> {
+        let withdrawn: Vec<PlacedTable> =
+            objects.iter().filter_map(|object| self.placed.remove(object)).collect();
+        for PlacedTable { files, entry, .. } in &withdrawn {
+            let without = FileEntry::without_table(entry.object, true);
+            files.iter().try_for_each(|&file| programs.set_file(file, without))?;
+        }
+        // A sample may have read an entry just before.
+        wait_for_running_programs();
+        withdrawn.into_iter().for_each(|placed| self.free(placed));
+        Ok(())
     }
 
     /// Bytes that rows take in the kernel.
@@ -95,28 +151,40 @@ impl UnwindTables {
         self.chunks.len() as u64 * CHUNK_BYTES
     }
 
-    fn place_page(
+    /// Rows that there is room for, in pieces.
+    pub(super) fn free_rows(&self) -> usize {
+        let to_come = (self.chunk_limit as usize).saturating_sub(self.chunks.len()) * CHUNK_ROWS as usize;
+        let free = self.chunks.iter().map(|chunk| chunk.free.total_available() as usize);
+        to_come + free.sum::<usize>()
+    }
+
+    /// Gives back the room of a table that no sample can see.
+    fn free(&mut self, PlacedTable { entry, rows, .. }: PlacedTable) {
+        self.free_pages.free_range(entry.first_page..entry.first_page + entry.pages);
+        for PlacedRows { chunk, rows } in rows {
+            self.chunks[chunk].free.free_range(rows);
+        }
+    }
+
+    /// Writes the rows of a page, all into one chunk. A page has at most one row for each of its places and one more, so it fits.
+    fn place_rows(
         &mut self,
         programs: &mut Programs,
-        table: &Table,
-        page: Page,
-    ) -> Result<Option<RowPage>, KernelError> {
-        let rows = table.rows(page);
-        // A page has at most one row for each of its places and one more, so it fits.
+        rows: &[Row],
+    ) -> Result<Option<PlacedRows>, KernelError> {
         let len = rows.len() as u32;
-        if self.chunks.last().is_none_or(|chunk| CHUNK_ROWS - chunk.used < len)
-            && !self.add_chunk(programs)?
-        {
-            return Ok(None);
+        let place_in = |(chunk, place): (usize, &mut Chunk)| {
+            place.free.allocate_range(len).ok().map(|rows| PlacedRows { chunk, rows })
+        };
+        let mut found = self.chunks.iter_mut().enumerate().find_map(place_in);
+        if found.is_none() && self.add_chunk(programs)? {
+            found = self.chunks.iter_mut().enumerate().next_back().and_then(place_in);
         }
-        let number = self.chunks.len() - 1;
-        let chunk = &mut self.chunks[number];
-        let first = chunk.used;
-        for (at, row) in rows.iter().enumerate() {
-            chunk.rows.store(first as usize + at, row.0);
+        let Some(found) = found else { return Ok(None) };
+        for (at, row) in found.rows.clone().zip(rows) {
+            self.chunks[found.chunk].rows.store(at as usize, row.0);
         }
-        chunk.used += len;
-        Ok(Some(RowPage::new(number as u16, first, len)))
+        Ok(Some(found))
     }
 
     fn add_chunk(&mut self, programs: &mut Programs) -> Result<bool, KernelError> {
@@ -133,7 +201,7 @@ impl UnwindTables {
         let rows = rows.map_err(KernelError::system("mmap of a BPF map"))?;
         let map = Array::try_from(Map::Array(data)).map_err(no_memory)?;
         programs.set_row_chunk(number, &map)?;
-        self.chunks.push(Chunk { rows, used: 0, _map: map });
+        self.chunks.push(Chunk { rows, free: RangeAllocator::new(0..CHUNK_ROWS), _map: map });
         Ok(true)
     }
 }

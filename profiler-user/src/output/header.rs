@@ -4,9 +4,9 @@ use std::io::{self, Write};
 
 use super::text::{counted, percent, printable, thousands, weight};
 use crate::profile::metrics::Metric;
-use crate::profile::{Attribution, EventInfo, Header, MissingCounter};
+use crate::profile::{Attribution, EventInfo, Header, MissingCounter, ObjectLack};
 
-/// Objects without symbols that are named; the rest is summed up.
+/// Objects that lack something and are named; the rest is summed up.
 const OBJECTS_NAMED: usize = 5;
 
 /// Shares of samples that had no event delivered above which this is a warning and not a rounding.
@@ -219,24 +219,27 @@ fn stacks(header: &Header, to: &mut dyn Write) -> io::Result<()> {
         .map(|(reason, samples)| format!("{} {reason}", percent(*samples as f64 / stacks.user as f64)));
     let parts: Vec<String> =
         [format!("{} of user stacks whole", percent(whole))].into_iter().chain(cut).collect();
-    line(to, "stacks", &parts.join("; "))
+    line(to, "stacks", &parts.join("; "))?;
+    lacking(&stacks.without_table, "an unwind table", header, to)
 }
 
 fn names(header: &Header, to: &mut dyn Write) -> io::Result<()> {
     let names = &header.names;
     let Some(named) = names.named_share() else { return Ok(()) };
     line(to, "names", &format!("{} of frames named", percent(named)))?;
-    for object in names.without_symbols.iter().take(OBJECTS_NAMED) {
-        let share = percent(object.samples as f64 / header.samples.max(1) as f64);
-        line(
-            to,
-            "",
-            &format!("{} (in {share} of samples): {}", printable(&object.object), printable(&object.reason)),
-        )?;
+    lacking(&names.without_symbols, "names", header, to)
+}
+
+/// Objects that lack this, and why.
+fn lacking(objects: &[ObjectLack], what: &str, header: &Header, to: &mut dyn Write) -> io::Result<()> {
+    for ObjectLack { object, samples, reason } in objects.iter().take(OBJECTS_NAMED) {
+        let share = percent(*samples as f64 / header.samples.max(1) as f64);
+        let (object, reason) = (printable(object), printable(reason));
+        line(to, "", &format!("{object} (in {share} of samples) lacks {what}: {reason}"))?;
     }
-    let more = names.without_symbols.len().saturating_sub(OBJECTS_NAMED);
+    let more = objects.len().saturating_sub(OBJECTS_NAMED);
     if more > 0 {
-        line(to, "", &format!("and {} more objects without names for some frames", thousands(more as u64)))?;
+        line(to, "", &format!("and {} more objects lack {what} for some frames", thousands(more as u64)))?;
     }
     Ok(())
 }
@@ -248,7 +251,7 @@ fn line(to: &mut dyn Write, label: &str, text: &str) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::{LostInfo, NamesInfo, ObjectWithoutSymbols, StacksInfo};
+    use crate::profile::{LostInfo, NamesInfo, StacksInfo};
 
     #[test]
     fn all_that_limits_the_profile_is_said() {
@@ -288,11 +291,21 @@ mod tests {
                 throttles: 2,
                 ..LostInfo::default()
             },
-            stacks: StacksInfo { user: 1000, whole: 990, cut: vec![("too deep".into(), 10)] },
+            stacks: StacksInfo {
+                user: 1000,
+                whole: 990,
+                cut: vec![("too deep".into(), 10)],
+                without_table: vec![ObjectLack {
+                    object: "/bin/x".into(),
+                    samples: 20,
+                    reason: "it has no call-frame information".into(),
+                }],
+                ..StacksInfo::default()
+            },
             names: NamesInfo {
                 frames: 100,
                 named: 90,
-                without_symbols: vec![ObjectWithoutSymbols {
+                without_symbols: vec![ObjectLack {
                     object: "/lib/x\x1b.so".into(),
                     samples: 100,
                     reason: "no symbols".into(),
@@ -319,8 +332,9 @@ mod tests {
             10.0 % of what the event counted came without a sample
             the kernel throttled the event 2 times; choose a lower rate, or raise kernel.perf_event_max_sample_rate
   stacks    99.0 % of user stacks whole; 1.0 % too deep
+            /bin/x (in 2.0 % of samples) lacks an unwind table: it has no call-frame information
   names     90.0 % of frames named
-            /lib/x\u{fffd}.so (in 10.0 % of samples): no symbols
+            /lib/x\u{fffd}.so (in 10.0 % of samples) lacks names: no symbols
   note      a note
 "
         );

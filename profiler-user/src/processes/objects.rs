@@ -29,7 +29,7 @@ impl ObjectId {
 
     /// The object that the kernel side calls by this number, which it was given by [`Self::number`].
     #[must_use]
-    pub fn from_number(number: u32) -> Self {
+    pub const fn from_number(number: u32) -> Self {
         Self(number)
     }
 }
@@ -79,6 +79,24 @@ pub enum Unreadable {
     Overwritten,
     /// It was closed to keep below `RLIMIT_NOFILE`, and is not at its path any more.
     Evicted,
+}
+
+impl Unreadable {
+    /// The reason in words, and what helps.
+    #[must_use]
+    pub fn describe(self) -> &'static str {
+        match self {
+            Self::Gone => "its file was gone before it could be opened",
+            Self::NotPermitted => {
+                "bpfprof may not open its file; run it as root, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH"
+            }
+            Self::NoFile => "the kernel gives it no file",
+            Self::Overwritten => "its file was overwritten during the recording; record again",
+            Self::Evicted => {
+                "more objects were seen than files may be open, and it is gone from its path; raise `ulimit -n`"
+            }
+        }
+    }
 }
 
 /// All objects seen, each once however many processes map it.

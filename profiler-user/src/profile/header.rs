@@ -151,8 +151,12 @@ pub struct StacksInfo {
     pub user: u64,
     /// Of these, samples whose stack reaches the first function of its thread.
     pub whole: u64,
+    /// User frames kept of one stack.
+    pub frame_limit: u32,
     /// The others, by reason, most frequent first.
     pub cut: Vec<(String, u64)>,
+    /// Objects without unwind table for frames of theirs, by share of samples. Frame pointers stood in for it, where that was allowed.
+    pub without_table: Vec<ObjectLack>,
 }
 
 impl StacksInfo {
@@ -172,7 +176,7 @@ pub struct NamesInfo {
     /// Of these, frames with the name of a function.
     pub named: u64,
     /// Objects without names for their frames, by share of samples.
-    pub without_symbols: Vec<ObjectWithoutSymbols>,
+    pub without_symbols: Vec<ObjectLack>,
 }
 
 impl NamesInfo {
@@ -183,9 +187,9 @@ impl NamesInfo {
     }
 }
 
-/// An object that gave frames no names.
+/// An object that lacks something which frames in it need.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ObjectWithoutSymbols {
+pub struct ObjectLack {
     /// The object.
     pub object: String,
     /// Samples with such a frame in their stack.

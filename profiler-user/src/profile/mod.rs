@@ -18,8 +18,7 @@ pub(crate) mod testing;
 
 pub use filter::Filter;
 pub use header::{
-    Attribution, EventInfo, Header, LostInfo, MissingCounter, NamesInfo, ObjectWithoutSymbols, Slices,
-    StacksInfo,
+    Attribution, EventInfo, Header, LostInfo, MissingCounter, NamesInfo, ObjectLack, Slices, StacksInfo,
 };
 pub use model::{
     EventId, Frame, FrameId, FrameKind, Function, FunctionId, Line, LineId, Mapping, MappingId, Profile,

@@ -69,17 +69,18 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Adds what a drain brought, to the present slice.
-    pub fn add(&mut self, sample: &RawSample<'_>, history: &History) {
+    /// Adds what a drain brought, to the present slice. The answer is its stack.
+    pub fn add(&mut self, sample: &RawSample<'_>, history: &History) -> &RawStack {
         let task = Task {
             process: sample.tgid.0,
             thread: sample.tid.0,
             comm: String::from_utf8_lossy(sample.comm).into(),
         };
         let stack = RawStack { frames: normalise(sample, history), end: sample.end };
+        let stack = self.stacks.insert_full(stack).0;
         let key = SampleKey {
             task: index(self.tasks.insert_full(task).0),
-            stack: index(self.stacks.insert_full(stack).0),
+            stack: index(stack),
             event: EventId(sample.event),
             slice: self.slicing.current(),
         };
@@ -89,6 +90,7 @@ impl Recording {
                 *self.samples.entry(SampleKey { event, ..key }).or_default() += increase;
             }
         }
+        &self.stacks[stack]
     }
 
     /// Begins the next slice of time. The length of slices doubles when there would be too many.

@@ -1,6 +1,5 @@
 //! Whether a user stack is whole, and if not, why.
 
-use profiler_common::limits::MAX_USER_FRAMES;
 use profiler_common::stack::StackEnd;
 
 /// The state of the user side of a stack.
@@ -36,17 +35,17 @@ pub enum CutReason {
 }
 
 impl CutReason {
-    /// The reason in words.
+    /// The reason in words, where so many frames of a stack are kept.
     #[must_use]
-    pub fn describe(self) -> String {
+    pub fn describe(self, frame_limit: u32) -> String {
         match self {
             Self::FramePointerLost => "frame pointer lost in code built without them".into(),
-            Self::DepthLimit => format!("deeper than {MAX_USER_FRAMES} frames"),
+            Self::DepthLimit => format!("deeper than {frame_limit} frames"),
             Self::Unreadable => "stack memory not readable".into(),
             Self::BadReturnAddress => "no valid return address".into(),
             Self::Compat32 => "32-bit program".into(),
             Self::NoMapping => "in code of no known file".into(),
-            Self::NoTable => "in an object without unwind table (yet)".into(),
+            Self::NoTable => "in an object without unwind table".into(),
             Self::NoRule => "in code without call-frame information".into(),
         }
     }

@@ -8,6 +8,7 @@ mod progress;
 mod readiness;
 mod report;
 mod session;
+mod table_use;
 mod target;
 mod unwinding;
 

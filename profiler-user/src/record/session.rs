@@ -13,12 +13,14 @@ use super::unwinding::{Figures, Unwinding};
 use crate::cli::Options;
 use crate::events::{Counted, CpuId, cpus};
 use crate::kernel::{
-    Accounting, CounterAccounting, Filter, KernelError, Mapped, SampledEvent, Sampler, SamplerOptions,
-    Sideband, SidebandRecord, Target, Walk,
+    Accounting, CounterAccounting, Filter, KernelError, Mapped, ProgramSize, SampledEvent, Sampler,
+    SamplerOptions, Sideband, SidebandRecord, Target, Walk,
 };
 use crate::output::counted;
 use crate::processes::{History, ObjectId, Objects, Scope, descendants, everyone, mappings};
-use crate::profile::{Attribution, EventId, EventInfo, Header, LostInfo, Profile, Recording, Slices};
+use crate::profile::{
+    Attribution, EventId, EventInfo, Header, LostInfo, Profile, Recording, Slices, StacksInfo,
+};
 use crate::symbols::{SymbolOptions, symbolize};
 use crate::types::{MonotonicTime, Tgid};
 
@@ -36,6 +38,8 @@ pub(super) struct Session {
     recording: Recording,
     events: ChosenEvents,
     target: String,
+    /// Bytes that unwind tables may take in the kernel.
+    unwind_memory: u64,
     launched: Option<Tgid>,
     /// Processes from which the others descend.
     roots: Vec<Tgid>,
@@ -91,20 +95,23 @@ impl Session {
             },
             cpus: options.cpus.clone(),
             unwind_memory: options.unwind_memory,
+            refuse: options.refuse_programs,
             host: events.host.clone(),
         })?;
+        let walk = sampler.program_size().walk;
         let mut session = Self {
             sampler,
             sideband,
             history: History::new(target.scope),
             objects: Objects::default(),
-            unwinding: Unwinding::start()
+            unwinding: Unwinding::start(walk)
                 .map_err(|error| KernelError::System { call: "starting a thread", error })?,
             eager: target.scope == Scope::Descendants && options.user_frames,
             family: HashSet::new(),
             recording: Recording::default(),
             events,
             target: target.description.clone(),
+            unwind_memory: options.unwind_memory,
             launched: target.launched,
             roots: target.processes.clone(),
             lost_records: 0,
@@ -199,15 +206,16 @@ impl Session {
             self.history.apply(time, record, &mut self.objects);
         }
         self.answer_lost_records(cut);
-        let Self { sampler, recording, history, launched, .. } = self;
+        let Self { sampler, recording, history, launched, unwinding, .. } = self;
         sampler.drain(|sample| {
             // Until it executes its program, a command is a copy of this process.
             let waits =
                 *launched == Some(sample.tgid) && !history.has_executed_before(sample.tgid, sample.first);
             if !waits {
-                recording.add(sample, history);
+                unwinding.observe(recording.add(sample, history), sample);
             }
         });
+        unwinding.end_drain(&self.objects, sampler);
         self.history.forget_before(cut);
         self.answer(requests, false)
     }
@@ -241,13 +249,12 @@ impl Session {
 
     /// What unwinding took, in words for who wants to know more.
     pub(super) fn unwinding_figures(&self) -> String {
-        let Figures { tables, rows, took, refused } = self.unwinding.figures();
+        let Figures { tables, rows, took, refused, withdrawn } = self.unwinding.figures();
         format!(
-            "unwind tables of {} with {} took {took:.1?} of another thread and {} MiB of the kernel's memory; {} did not fit (--unwind-memory)",
+            "unwind tables of {} with {} took {took:.1?} of another thread and {} MiB of the kernel's memory; {withdrawn} made room for others, {refused} did not fit (--unwind-memory)",
             counted(tables as u64, "object"),
             counted(rows as u64, "row"),
             self.sampler.unwind_bytes() >> 20,
-            refused,
         )
     }
 
@@ -328,12 +335,26 @@ impl Session {
         self.sampler.follow_cpus(&online)
     }
 
+    /// What a smaller sample program means for the profile, where the kernel took no larger one.
+    fn smaller_program(&self) -> Option<String> {
+        let ProgramSize { walk, frame_limit, refusal } = self.sampler.program_size();
+        let refusal = refusal.as_ref()?;
+        let pointers = match walk {
+            Walk::FramePointer => "user stacks are walked by frame pointers alone, and ",
+            _ => "",
+        };
+        Some(format!(
+            "{pointers}stacks deeper than {frame_limit} frames are cut: this kernel refused the larger program: {refusal}"
+        ))
+    }
+
     fn header(&mut self, elapsed: Duration) -> Header {
         let sampled: Vec<(EventInfo, Accounting)> =
             (0..self.events.sampled().len()).map(|index| self.sampled_event(index)).collect();
         let mut sampled = sampled.into_iter();
         let (event, accounting) = sampled.next().unwrap_or_default();
         let mut notes = self.events.notes.clone();
+        notes.extend(self.smaller_program());
         let mut counters = Vec::new();
         for (counter, accounting) in sampled {
             notes.extend(limits(&counter.name, &accounting));
@@ -370,6 +391,11 @@ impl Session {
                 sideband_records: self.sideband.lost(),
                 idle_left_out: accounting.idle.samples,
                 user_mode_left_out: accounting.user_mode_left_out.samples,
+            },
+            stacks: StacksInfo {
+                frame_limit: self.sampler.program_size().frame_limit,
+                without_table: self.unwinding.without_table(&self.objects, self.unwind_memory),
+                ..StacksInfo::default()
             },
             notes,
             ..Header::default()

@@ -1,24 +1,27 @@
 //! Unwind tables on demand: compiled in a thread, placed in the kernel when they are done.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fs::File;
 use std::sync::Arc;
 use std::time::Duration;
 
 use profiler_common::mapping::{FileKey, FileRequest};
 
+use super::table_use::{State, TableUse};
 use crate::cache_folder::cache_folder;
-use crate::kernel::{KernelError, Placed, Sampler};
-use crate::processes::{BackingFile, History, Location, ObjectId, Objects};
+use crate::kernel::{KernelError, Placed, RawSample, Sampler, Walk};
+use crate::processes::{BackingFile, History, Location, ObjectId, Objects, Unreadable};
+use crate::profile::{ObjectLack, RawStack};
 use crate::symbols::vdso_image;
 use crate::types::{MonotonicTime, Tgid, UserAddress};
-use crate::unwind::{Cache, Compiled, Worker};
+use crate::unwind::{Cache, CompileError, Compiled, Table, Worker};
 
 /// What was asked for, what is being made, what there is.
 pub(super) struct Unwinding {
     worker: Worker,
-    /// Files by the objects they belong to. An object can be known by several keys: it was copied, or replaced by itself.
-    files: HashMap<ObjectId, HashSet<FileKey>>,
+    /// Whether stacks are walked by tables.
+    by_tables: bool,
+    tables: TableUse,
     objects: HashMap<FileKey, ObjectId>,
     /// Requests whose object is not known yet.
     unanswered: Vec<FileRequest>,
@@ -36,15 +39,18 @@ pub(super) struct Figures {
     pub rows: usize,
     /// Time it took to compile them.
     pub took: Duration,
-    /// Objects whose table did not fit into the memory granted.
+    /// Times that a table did not fit into the memory granted.
     pub refused: usize,
+    /// Tables that made room for others.
+    pub withdrawn: usize,
 }
 
 impl Unwinding {
-    pub(super) fn start() -> std::io::Result<Self> {
+    pub(super) fn start(walk: Walk) -> std::io::Result<Self> {
         Ok(Self {
             worker: Worker::start(Some(Cache::new(cache_folder().join("unwind"))))?,
-            files: HashMap::new(),
+            by_tables: matches!(walk, Walk::Auto | Walk::Tables),
+            tables: TableUse::default(),
             objects: HashMap::new(),
             unanswered: Vec::new(),
             outstanding: 0,
@@ -113,22 +119,49 @@ impl Unwinding {
         Ok(())
     }
 
-    /// Places a table that was compiled.
+    /// Places a table that was compiled, in place of others that are not used if need be.
     pub(super) fn place(&mut self, compiled: &Compiled, sampler: &mut Sampler) -> Result<(), KernelError> {
         self.outstanding = self.outstanding.saturating_sub(1);
-        let Ok(table) = &compiled.table else {
-            let files = self.files.get(&compiled.object).into_iter().flatten();
-            return files.copied().try_for_each(|file| sampler.announce(file, compiled.object, false));
+        let object = compiled.object;
+        let table = match &compiled.table {
+            Ok(table) if table.row_count() > 0 => table,
+            Ok(_) => return self.give_up(object, describe(&CompileError::NoFrames), sampler),
+            Err(error) => return self.give_up(object, describe(error), sampler),
         };
         self.figures.tables += 1;
         self.figures.rows += table.row_count();
         self.figures.took += compiled.took;
-        for &file in self.files.get(&compiled.object).into_iter().flatten() {
-            if sampler.place_table(file, compiled.object, table)? == Placed::NoMemory {
+        let state = match self.place_somewhere(object, table, sampler)? {
+            Placed::Whole => State::Placed(MonotonicTime::now()),
+            Placed::NoMemory => {
                 self.figures.refused += 1;
+                State::NoRoom
             }
-        }
+        };
+        self.tables.set(object, state, table.row_count());
         Ok(())
+    }
+
+    /// Counts what a sample lacked, and that it hit what it hit.
+    pub(super) fn observe(&mut self, stack: &RawStack, sample: &RawSample<'_>) {
+        if self.by_tables {
+            self.tables.observe(&stack.frames, sample.end, sample.first, sample.samples);
+        }
+    }
+
+    /// Ends a drain: a table that found no room, and is needed, may find some by now.
+    pub(super) fn end_drain(&mut self, objects: &Objects, sampler: &Sampler) {
+        if let Some(object) = self.tables.end_drain(sampler.free_unwind_rows())
+            && let Ok(file) = opened(objects, object)
+        {
+            self.outstanding += 1;
+            self.worker.compile(object, file);
+        }
+    }
+
+    /// Objects whose table samples lacked, those first that most of them lacked.
+    pub(super) fn without_table(&self, objects: &Objects, unwind_memory: u64) -> Vec<ObjectLack> {
+        self.tables.report(objects, unwind_memory)
     }
 
     /// The next table that is compiled.
@@ -149,26 +182,65 @@ impl Unwinding {
         sampler: &mut Sampler,
     ) -> Result<(), KernelError> {
         self.objects.insert(file, object);
-        let keys = self.files.entry(object).or_default();
-        if !keys.insert(file) {
-            return Ok(());
-        }
+        let is_known = match self.tables.add_file(object, file) {
+            Some(State::None(_)) => return sampler.announce(file, object, false),
+            Some(_) => true,
+            None => false,
+        };
         let opened = opened(objects, object);
-        sampler.announce(file, object, opened.is_some())?;
-        if let Some(opened) = opened {
-            self.outstanding += 1;
-            self.worker.compile(object, opened);
+        match opened {
+            _ if is_known => sampler.announce(file, object, true),
+            Ok(opened) if self.by_tables => {
+                self.outstanding += 1;
+                self.worker.compile(object, opened);
+                sampler.announce(file, object, true)
+            }
+            Ok(_) => sampler.announce(file, object, false),
+            Err(why) => self.give_up(object, why.describe().into(), sampler),
         }
-        Ok(())
+    }
+
+    fn place_somewhere(
+        &mut self,
+        object: ObjectId,
+        table: &Table,
+        sampler: &mut Sampler,
+    ) -> Result<Placed, KernelError> {
+        let files = self.tables.files(object).to_vec();
+        if sampler.place_table(&files, object, table)? == Placed::Whole {
+            return Ok(Placed::Whole);
+        }
+        let idle = self.tables.make_room(table.row_count(), sampler.free_unwind_rows());
+        if idle.is_empty() {
+            return Ok(Placed::NoMemory);
+        }
+        self.figures.withdrawn += idle.len();
+        sampler.withdraw_tables(&idle)?;
+        sampler.place_table(&files, object, table)
+    }
+
+    /// Notes that an object has no table and will have none.
+    fn give_up(&mut self, object: ObjectId, why: String, sampler: &mut Sampler) -> Result<(), KernelError> {
+        self.tables.set(object, State::None(why), 0);
+        let files = self.tables.files(object);
+        files.iter().try_for_each(|&file| sampler.announce(file, object, false))
+    }
+}
+
+/// Why there is no table, and what helps.
+fn describe(error: &CompileError) -> String {
+    match error {
+        CompileError::NoFrames => format!("{error}; build it with -fasynchronous-unwind-tables"),
+        _ => error.to_string(),
     }
 }
 
 /// Requests kept for objects that are not known yet: their process may have ended before its records were read.
 const MAX_UNANSWERED: usize = 1024;
 
-fn opened(objects: &Objects, object: ObjectId) -> Option<Arc<File>> {
+fn opened(objects: &Objects, object: ObjectId) -> Result<Arc<File>, Unreadable> {
     match objects.get(object).backing {
-        BackingFile::Vdso => vdso_image().map(Arc::new),
-        _ => objects.file(object).ok(),
+        BackingFile::Vdso => vdso_image().map(Arc::new).ok_or(Unreadable::NoFile),
+        _ => objects.file(object),
     }
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::NoName;
-use crate::processes::{Object, Unreadable};
+use crate::processes::Object;
 
 /// What advice depends on, besides the object.
 pub(super) struct Host {
@@ -38,7 +38,7 @@ impl Host {
             NoName::NotCovered => {
                 "some of its code has no symbol (assembly, or stubs that the linker made)".into()
             }
-            NoName::Unreadable(why) => unreadable(*why).into(),
+            NoName::Unreadable(why) => why.describe().into(),
             NoName::Failed(error) => format!("no names, because of its file: {error}"),
             NoName::NoPerfMap => without_names(why),
         }
@@ -101,20 +101,6 @@ fn origin(path: &Path) -> Origin {
     }
     let installed = ["/usr", "/lib", "/lib64", "/bin", "/sbin"].iter().any(|folder| path.starts_with(folder));
     if installed && !path.starts_with("/usr/local") { Origin::Distribution } else { Origin::User }
-}
-
-fn unreadable(why: Unreadable) -> &'static str {
-    match why {
-        Unreadable::Gone => "its file was gone before it could be opened",
-        Unreadable::NotPermitted => {
-            "bpfprof may not open its file; run it as root, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH"
-        }
-        Unreadable::NoFile => "the kernel gives it no file",
-        Unreadable::Overwritten => "its file was overwritten during the recording; record again",
-        Unreadable::Evicted => {
-            "more objects were seen than files may be open, and it is gone from its path; raise `ulimit -n`"
-        }
-    }
 }
 
 #[cfg(test)]

@@ -8,8 +8,8 @@ use super::kernel::{KERNEL, KernelNames};
 use super::{NamedCode, NoName, Resolution};
 use crate::processes::{ObjectId, Objects};
 use crate::profile::{
-    EventId, Frame, FrameId, FrameKind, Function, Header, Mapping, MappingId, ObjectWithoutSymbols, Profile,
-    RawFrame, RawStack, Recording, Sample, StackId, StackState, StacksInfo, TaskId,
+    EventId, Frame, FrameId, FrameKind, Function, Header, Mapping, MappingId, ObjectLack, Profile, RawFrame,
+    RawStack, Recording, Sample, StackId, StackState, StacksInfo, TaskId,
 };
 use crate::types::{FileOffset, Tgid, UserAddress};
 
@@ -158,20 +158,20 @@ impl<'a> Names<'a> {
     }
 
     fn report(&self, quality: Quality, header: &mut Header, host: &Host) {
-        header.stacks = quality.stacks();
+        quality.fill(&mut header.stacks);
         header.names.frames = quality.frames;
         header.names.named = quality.named;
-        let mut unnamed: Vec<ObjectWithoutSymbols> = quality
+        let mut unnamed: Vec<ObjectLack> = quality
             .unnamed
             .into_iter()
             .map(|((nameless, why), samples)| match nameless {
                 Nameless::Object(id) => {
                     let object = self.objects.get(id);
                     let path = object.path.display().to_string();
-                    ObjectWithoutSymbols { object: path, samples, reason: host.describe(&why, object) }
+                    ObjectLack { object: path, samples, reason: host.describe(&why, object) }
                 }
                 Nameless::Made => {
-                    ObjectWithoutSymbols { object: MADE.into(), samples, reason: advice::without_names(&why) }
+                    ObjectLack { object: MADE.into(), samples, reason: advice::without_names(&why) }
                 }
             })
             .collect();
@@ -207,18 +207,16 @@ impl Quality {
         }
     }
 
-    fn stacks(&self) -> StacksInfo {
-        let mut info = StacksInfo::default();
+    fn fill(&self, info: &mut StacksInfo) {
         for (&state, &samples) in &self.states {
             match state {
                 StackState::Whole => info.whole += samples,
-                StackState::Cut(reason) => info.cut.push((reason.describe(), samples)),
+                StackState::Cut(reason) => info.cut.push((reason.describe(info.frame_limit), samples)),
                 StackState::NoUserSide => continue,
             }
             info.user += samples;
         }
         info.cut.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-        info
     }
 }
 

@@ -24,7 +24,13 @@ impl TableInMemory {
     }
 
     pub(crate) fn file_entry(&self) -> FileEntry {
-        FileEntry { object: 0, first_page: 0, pages: self.pages.len() as u32, base_page: self.base_page }
+        FileEntry {
+            object: 0,
+            first_page: 0,
+            pages: self.pages.len() as u32,
+            base_page: self.base_page,
+            seal: 0,
+        }
     }
 }
 

@@ -20,3 +20,4 @@ mod signals;
 mod stdout;
 mod throttle;
 mod unwind;
+mod unwind_tables;

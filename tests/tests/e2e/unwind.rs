@@ -200,7 +200,7 @@ fn the_first_instruction_of_a_function_leads_to_its_caller() -> Result<()> {
 #[test]
 fn plugins_at_one_place_in_turn_keep_their_names_apart() -> Result<()> {
     let Some(program) = compile("plugins", OPTIMISED)? else { return Ok(()) };
-    let plugins = [CProgram::compile_plugin("plugin_one")?, CProgram::compile_plugin("plugin_two")?];
+    let plugins = [CProgram::compile_plugin("plugin_one", 0)?, CProgram::compile_plugin("plugin_two", 0)?];
     let [Some(one), Some(two)] = plugins else { return Ok(()) };
     let (one, two) = (path(one.path())?, path(two.path())?);
     let recorded = record(program.path(), &["4000", one, two], CLOCK)?;
@@ -264,23 +264,23 @@ fn tables_alone_do_not_follow_frame_pointers() -> Result<()> {
     Ok(())
 }
 
-const CLOCK: &[&str] = &["-e", "cpu-clock"];
+pub(crate) const CLOCK: &[&str] = &["-e", "cpu-clock"];
 
-struct Recorded {
-    report: Report,
-    folded: Folded,
+pub(crate) struct Recorded {
+    pub(crate) report: Report,
+    pub(crate) folded: Folded,
 }
 
 impl Recorded {
     /// At least 99.5 % of the user stacks reach their root.
-    fn is_whole(&self) -> Result<()> {
+    pub(crate) fn is_whole(&self) -> Result<()> {
         let stacks = &self.report.header.stacks;
         ensure!(stacks.whole * 1000 >= stacks.user * 995 && stacks.whole > 0, "{stacks:?}");
         Ok(())
     }
 
     /// Nearly all stacks with this function are so.
-    fn is_nearly_all_of(&self, function: &str, so: impl Fn(&Line) -> bool) -> Result<()> {
+    pub(crate) fn is_nearly_all_of(&self, function: &str, so: impl Fn(&Line) -> bool) -> Result<()> {
         let (all, good) =
             (self.folded.weight_of(function), self.weight_where(|line| line.has(function) && so(line)));
         ensure!(
@@ -296,18 +296,18 @@ impl Recorded {
         odd.map(|line| format!("{} {}\n", line.frames.join(";"), line.weight)).collect()
     }
 
-    fn weight_where(&self, wanted: impl Fn(&Line) -> bool) -> u64 {
+    pub(crate) fn weight_where(&self, wanted: impl Fn(&Line) -> bool) -> u64 {
         self.folded.weight_where(wanted)
     }
 
     /// Samples whose user stack is cut for this reason.
-    fn cut(&self, reason: &str) -> u64 {
+    pub(crate) fn cut(&self, reason: &str) -> u64 {
         let cut = self.report.header.stacks.cut.iter();
         cut.filter(|(found, _)| found == reason).map(|(_, samples)| samples).sum()
     }
 }
 
-fn record(program: &Path, arguments: &[&str], options: &[&str]) -> Result<Recorded> {
+pub(crate) fn record(program: &Path, arguments: &[&str], options: &[&str]) -> Result<Recorded> {
     let folder = tempfile::tempdir()?;
     let (json, folded) = (folder.path().join("x.json"), folder.path().join("x.folded"));
     let run = Bpfprof::new(options).output(&json).output(&folded);
@@ -315,7 +315,7 @@ fn record(program: &Path, arguments: &[&str], options: &[&str]) -> Result<Record
     Ok(Recorded { report: Report::read(&json)?, folded: Folded::read(&folded)? })
 }
 
-fn compile(name: &str, flags: &[&str]) -> Result<Option<CProgram>> {
+pub(crate) fn compile(name: &str, flags: &[&str]) -> Result<Option<CProgram>> {
     let program = CProgram::compile_with(name, flags)?;
     if program.is_none() {
         host::skip(&format!("unwind::{name}"), "`cc` or `nm` is not installed")?;
@@ -335,6 +335,6 @@ fn follow(line: &Line, functions: &[&str]) -> bool {
         .any(|frames| frames.iter().zip(functions).all(|(frame, function)| is_function(frame, function)))
 }
 
-fn path(file: &Path) -> Result<&str> {
+pub(crate) fn path(file: &Path) -> Result<&str> {
     file.to_str().context("a path that is no text")
 }

@@ -1,0 +1,260 @@
+//! Which objects have their unwind table in the kernel, which lack it and why, and when samples hit them last.
+
+use std::collections::HashMap;
+
+use profiler_common::mapping::FileKey;
+use profiler_common::stack::StackEnd;
+
+use crate::processes::{ObjectId, Objects};
+use crate::profile::{ObjectLack, RawFrame};
+use crate::types::MonotonicTime;
+
+/// What is known of the tables of all objects.
+#[derive(Debug, Default)]
+pub(super) struct TableUse {
+    objects: HashMap<ObjectId, Use>,
+    /// Samples that went through an object while it lacked its table.
+    lacking: HashMap<(ObjectId, Lack), u64>,
+    drains: u64,
+}
+
+#[derive(Debug)]
+struct Use {
+    /// An object can be known by several keys: it was copied, or replaced by itself.
+    files: Vec<FileKey>,
+    state: State,
+    /// Rows of its table, when it was compiled once.
+    rows: usize,
+    /// The drain that brought the last sample in it.
+    last_hit: u64,
+    /// The drain in which its state was noted.
+    noted: u64,
+}
+
+/// Where the table of an object is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// Asked for.
+    Awaited,
+    /// In the kernel since then.
+    Placed(MonotonicTime),
+    /// Nowhere, for want of memory.
+    NoRoom,
+    /// There is none, for this reason.
+    None(String),
+}
+
+/// Why samples found no table.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Lack {
+    NotYet,
+    NoRoom,
+    None(String),
+}
+
+/// A table that no sample has used for this many drains (2 s) may make room for another.
+const IDLE_DRAINS: u64 = 10;
+
+/// Objects that are named in outputs.
+const MAX_REPORTED: usize = 32;
+
+impl TableUse {
+    /// Notes that this file holds the object; the state of the object's table if it was known before.
+    pub(super) fn add_file(&mut self, object: ObjectId, file: FileKey) -> Option<&State> {
+        let drain = self.drains;
+        let mut is_new = false;
+        let known = self.objects.entry(object).or_insert_with(|| {
+            is_new = true;
+            Use { files: Vec::new(), state: State::Awaited, rows: 0, last_hit: drain, noted: drain }
+        });
+        if !known.files.contains(&file) {
+            known.files.push(file);
+        }
+        (!is_new).then_some(&known.state)
+    }
+
+    /// The files that hold an object.
+    pub(super) fn files(&self, object: ObjectId) -> &[FileKey] {
+        self.objects.get(&object).map_or(&[], |known| &known.files)
+    }
+
+    /// Notes what became of an object's table, which has this many rows.
+    pub(super) fn set(&mut self, object: ObjectId, state: State, rows: usize) {
+        if let Some(known) = self.objects.get_mut(&object) {
+            known.state = state;
+            known.rows = rows;
+            known.last_hit = self.drains;
+            known.noted = self.drains;
+        }
+    }
+
+    /// Counts a stack of these frames, of which there were so many samples, the first at this time.
+    pub(super) fn observe(&mut self, frames: &[RawFrame], end: StackEnd, first: MonotonicTime, samples: u64) {
+        let mut objects: Vec<ObjectId> = frames
+            .iter()
+            .filter_map(|frame| match *frame {
+                RawFrame::User { object, .. } => Some(object),
+                _ => None,
+            })
+            .collect();
+        objects.sort_unstable();
+        objects.dedup();
+        for object in objects {
+            let Some(known) = self.objects.get_mut(&object) else { continue };
+            known.last_hit = self.drains;
+            let is_missing = end == StackEnd::NoTable;
+            let lack = match &known.state {
+                State::Awaited if is_missing => Lack::NotYet,
+                State::Placed(since) if is_missing && *since > first => Lack::NotYet,
+                State::NoRoom => Lack::NoRoom,
+                State::None(why) => Lack::None(why.clone()),
+                State::Awaited | State::Placed(_) => continue,
+            };
+            *self.lacking.entry((object, lack)).or_default() += samples;
+        }
+    }
+
+    /// Ends a drain. An object that lacks its table for want of memory and was hit, and would find room by now, is awaited again.
+    /// `free` is the number of rows that there is room for.
+    pub(super) fn end_drain(&mut self, free: usize) -> Option<ObjectId> {
+        let drain = self.drains;
+        self.drains += 1;
+        let room = free + self.idle_rows();
+        let wants = |known: &Use| {
+            known.state == State::NoRoom
+                && known.last_hit == drain
+                && known.noted + IDLE_DRAINS < drain
+                && with_gaps(known.rows) <= room
+        };
+        let (&object, known) = self.objects.iter_mut().find(|(_, known)| wants(known))?;
+        known.state = State::Awaited;
+        Some(object)
+    }
+
+    /// Objects whose tables are to make room for this many rows, those first that samples hit longest ago; none when that is not
+    /// enough. `free` is the number of rows that there is room for.
+    pub(super) fn make_room(&mut self, rows: usize, free: usize) -> Vec<ObjectId> {
+        let wanted = with_gaps(rows);
+        if free + self.idle_rows() < wanted {
+            return Vec::new();
+        }
+        let mut idle: Vec<(u64, ObjectId)> =
+            self.idle().map(|(&object, known)| (known.last_hit, object)).collect();
+        idle.sort_unstable();
+        let mut room = free;
+        let mut chosen = Vec::new();
+        for (_, object) in idle {
+            if room >= wanted {
+                break;
+            }
+            if let Some(known) = self.objects.get_mut(&object) {
+                room += known.rows;
+                known.state = State::NoRoom;
+                known.noted = self.drains;
+                chosen.push(object);
+            }
+        }
+        chosen
+    }
+
+    /// What samples lacked, most of them first.
+    pub(super) fn report(&self, objects: &Objects, unwind_memory: u64) -> Vec<ObjectLack> {
+        let mut lacks: Vec<ObjectLack> = self
+            .lacking
+            .iter()
+            .map(|((object, lack), &samples)| ObjectLack {
+                object: objects.get(*object).path.display().to_string(),
+                samples,
+                reason: lack.describe(unwind_memory),
+            })
+            .collect();
+        lacks.sort_by(|a, b| b.samples.cmp(&a.samples).then_with(|| a.object.cmp(&b.object)));
+        lacks.truncate(MAX_REPORTED);
+        lacks
+    }
+
+    fn idle(&self) -> impl Iterator<Item = (&ObjectId, &Use)> {
+        self.objects.iter().filter(|(_, known)| {
+            matches!(known.state, State::Placed(_)) && known.last_hit + IDLE_DRAINS < self.drains
+        })
+    }
+
+    fn idle_rows(&self) -> usize {
+        self.idle().map(|(_, known)| known.rows).sum()
+    }
+}
+
+/// Rows with what is lost at the ends of chunks, as each page of rows lies in one.
+fn with_gaps(rows: usize) -> usize {
+    rows + rows / 16
+}
+
+impl Lack {
+    fn describe(&self, unwind_memory: u64) -> String {
+        match self {
+            Self::NotYet => "it was still being compiled".into(),
+            Self::NoRoom => format!(
+                "it did not fit into --unwind-memory {} beside those of other objects in use; allow more",
+                unwind_memory >> 20
+            ),
+            Self::None(why) => why.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::FileOffset;
+
+    const ONE: ObjectId = ObjectId::from_number(1);
+    const TWO: ObjectId = ObjectId::from_number(2);
+
+    fn hit(tables: &mut TableUse, object: ObjectId, end: StackEnd, at: u64) {
+        let frames = [RawFrame::User { object, offset: FileOffset(0) }; 3];
+        tables.observe(&frames, end, MonotonicTime(at), 5);
+    }
+
+    fn placed(object: ObjectId, rows: usize) -> TableUse {
+        let mut tables = TableUse::default();
+        tables.add_file(object, FileKey(1));
+        tables.set(object, State::Placed(MonotonicTime(100)), rows);
+        tables
+    }
+
+    #[test]
+    fn a_sample_from_before_its_table_is_told_from_one_after() {
+        let mut tables = placed(ONE, 10);
+        hit(&mut tables, ONE, StackEnd::NoTable, 99);
+        assert_eq!(tables.lacking, HashMap::from([((ONE, Lack::NotYet), 5)]));
+        hit(&mut tables, ONE, StackEnd::NoTable, 100);
+        hit(&mut tables, ONE, StackEnd::Root, 99);
+        assert_eq!(tables.lacking.values().sum::<u64>(), 5);
+    }
+
+    #[test]
+    fn an_object_without_a_table_is_counted_however_its_stacks_end() {
+        let mut tables = placed(ONE, 0);
+        tables.set(ONE, State::None("why".into()), 0);
+        hit(&mut tables, ONE, StackEnd::Root, 200);
+        assert_eq!(tables.lacking, HashMap::from([((ONE, Lack::None("why".into())), 5)]));
+    }
+
+    #[test]
+    fn only_tables_that_no_sample_uses_make_room() {
+        let mut tables = placed(ONE, 10);
+        tables.add_file(TWO, FileKey(3));
+        tables.set(TWO, State::NoRoom, 8);
+        for _ in 0..=IDLE_DRAINS {
+            assert_eq!(tables.make_room(8, 7), []);
+            hit(&mut tables, TWO, StackEnd::NoTable, 200);
+            assert_eq!(tables.end_drain(7), None);
+        }
+        hit(&mut tables, TWO, StackEnd::NoTable, 200);
+        assert_eq!(tables.end_drain(0), Some(TWO), "the first has been idle for long enough");
+        assert_eq!(tables.make_room(11, 0), [], "not enough");
+        assert_eq!(tables.make_room(8, 8), [], "nothing needs to go");
+        assert_eq!(tables.make_room(8, 0), [ONE]);
+        assert_eq!(tables.make_room(8, 0), [], "no longer there");
+    }
+}

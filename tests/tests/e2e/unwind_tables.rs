@@ -1,0 +1,110 @@
+//! Unwind tables: why an object has none, and that they make room for each other.
+
+use anyhow::{Result, ensure};
+use bpfprof_tests::c_program::CProgram;
+use bpfprof_tests::report::Lack;
+
+use crate::unwind::{CLOCK, Recorded, compile, path, record};
+
+/// Functions of a plugin with so many rows that two do not fit into 4 MiB.
+const LARGE: u32 = 150_000;
+
+const WITH_FRAME_POINTERS: &[&str] =
+    &["-O2", "-fno-omit-frame-pointer", "-no-pie", "-fno-pie", "-Wl,--no-eh-frame-hdr"];
+
+#[test]
+fn an_object_without_call_frame_information_is_named() -> Result<()> {
+    let Some(program) = compile("deep", WITH_FRAME_POINTERS)? else { return Ok(()) };
+    program.rewrite(&["--remove-section=.eh_frame"])?;
+    let recorded = record(program.path(), &["20", "1500"], CLOCK)?;
+    let lack = lack_of(&recorded, path(program.path())?)?;
+    ensure!(lack.reason.contains("no call-frame information"), "{lack:?}");
+    ensure!(lack.samples * 100 >= recorded.report.header.stacks.user * 95 && lack.samples > 500, "{lack:?}");
+    // Frame pointers stand in for it.
+    recorded.is_nearly_all_of("work", |line| line.has("main"))
+}
+
+#[test]
+fn an_object_with_malformed_call_frame_information_is_named() -> Result<()> {
+    let flags = ["-O2", "-fno-omit-frame-pointer", "-no-pie", "-fno-pie"];
+    let Some(program) = compile("deep", &flags)? else { return Ok(()) };
+    let folder = tempfile::tempdir()?;
+    let garbage = folder.path().join("garbage");
+    std::fs::write(&garbage, [0xff; 64])?;
+    program.rewrite(&["--update-section", &format!(".eh_frame_hdr={}", path(&garbage)?)])?;
+    let recorded = record(program.path(), &["20", "1500"], CLOCK)?;
+    let lack = lack_of(&recorded, path(program.path())?)?;
+    ensure!(lack.reason.contains("malformed") && lack.samples > 500, "{lack:?}");
+    Ok(())
+}
+
+#[test]
+fn an_object_whose_table_came_late_is_named() -> Result<()> {
+    let (Some(program), Some(plugin)) = (compile("in_turn", &["-O2"])?, large("plugin_one")?) else {
+        return Ok(());
+    };
+    let often = [CLOCK, &["-F", "5000"]].concat();
+    let recorded = record(program.path(), &["2000", path(plugin.path())?], &often)?;
+    let lack = lack_of(&recorded, path(plugin.path())?)?;
+    ensure!(lack.reason.contains("still being compiled"), "{lack:?}");
+    ensure!(
+        lack.samples == recorded.cut("in an object without unwind table"),
+        "{:?}",
+        recorded.report.header
+    );
+    Ok(())
+}
+
+#[test]
+fn a_table_that_is_not_used_makes_room_for_another() -> Result<()> {
+    let Some(program) = compile("in_turn", &["-O2"])? else { return Ok(()) };
+    let (Some(one), Some(two)) = (large("plugin_one")?, large("plugin_two")?) else { return Ok(()) };
+    let (one, two) = (path(one.path())?, path(two.path())?);
+    let small = [CLOCK, &["--unwind-memory", "4"]].concat();
+    let recorded = record(program.path(), &["6000", one, two, one], &small)?;
+    for (plugin, turns) in [("plugin_one", 2), ("plugin_two", 1)] {
+        let all = recorded.folded.weight_of(plugin);
+        let whole =
+            recorded.weight_where(|line| line.has(plugin) && line.has("use_plugin") && line.has("main"));
+        // Without another's table in its place: the first turn of the first plugin alone.
+        ensure!(whole * 100 > all * 30, "{plugin}: {whole} of {all}: {:?}", recorded.report.header.stacks);
+        if turns == 2 {
+            ensure!(
+                whole * 100 > all * 60,
+                "{plugin}: {whole} of {all}: {:?}",
+                recorded.report.header.stacks
+            );
+        }
+    }
+    let lack = lack_of(&recorded, two)?;
+    ensure!(lack.reason.contains("--unwind-memory 4"), "{lack:?}");
+    Ok(())
+}
+
+#[test]
+fn two_tables_in_use_do_not_push_each_other_out() -> Result<()> {
+    let Some(program) = compile("in_turn", &["-O2"])? else { return Ok(()) };
+    let (Some(one), Some(two)) = (large("plugin_one")?, large("plugin_two")?) else { return Ok(()) };
+    let (one, two) = (path(one.path())?, path(two.path())?);
+    let small = [CLOCK, &["--unwind-memory", "4"]].concat();
+    let turns: Vec<&str> = std::iter::once("300").chain([one, two].into_iter().cycle().take(14)).collect();
+    let recorded = record(program.path(), &turns, &small)?;
+    let whole = |plugin| recorded.weight_where(|line| line.has(plugin) && line.has("main"));
+    let (one_whole, two_whole) = (whole("plugin_one"), whole("plugin_two"));
+    let all = recorded.folded.weight_of("plugin_one");
+    ensure!(one_whole * 100 > all * 70, "{one_whole} of {all}: {:?}", recorded.report.header.stacks);
+    ensure!(two_whole * 100 < all * 10, "{two_whole} of {all}: {:?}", recorded.report.header.stacks);
+    Ok(())
+}
+
+fn large(entry: &str) -> Result<Option<CProgram>> {
+    CProgram::compile_plugin(entry, LARGE)
+}
+
+fn lack_of<'a>(recorded: &'a Recorded, path: &str) -> Result<&'a Lack> {
+    let lacks = &recorded.report.header.stacks.without_table;
+    match lacks.iter().find(|lack| lack.object == path) {
+        Some(lack) => Ok(lack),
+        None => anyhow::bail!("{path} is not among {lacks:?}"),
+    }
+}
