@@ -5,6 +5,11 @@ use crate::hash::WordHash;
 /// Mappings remembered of one process. Beyond it the oldest are overwritten.
 pub const MAPPINGS_PER_PROCESS: usize = 48;
 
+/// Mappings that a search looks at in one go. Most processes have no more.
+pub const MAPPINGS_PER_BLOCK: usize = 8;
+
+const _: () = assert!(MAPPINGS_PER_PROCESS.is_multiple_of(MAPPINGS_PER_BLOCK));
+
 /// Bits of an address inside a page. Offsets are kept in pages of this size, whatever the machine's own is.
 pub const PAGE_SHIFT: u32 = 12;
 
@@ -18,6 +23,10 @@ pub struct ProcessMappings {
     pub exec_id: u32,
     /// Entry that the next mapping goes to, unless it covers another.
     pub next: u32,
+    /// Entries from this one on have never been used.
+    pub used: u32,
+    /// Fills the word.
+    pub padding: u32,
     /// The mappings, in no order; void ones have no pages.
     pub entries: [Mapping; MAPPINGS_PER_PROCESS],
 }

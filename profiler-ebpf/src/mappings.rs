@@ -11,7 +11,10 @@ use aya_ebpf::{
 };
 use profiler_common::{
     config::target,
-    mapping::{FileEntry, FileKey, FileRequest, MAPPINGS_PER_PROCESS, Mapping, PAGE_SHIFT, ProcessMappings},
+    mapping::{
+        FileEntry, FileKey, FileRequest, MAPPINGS_PER_BLOCK, MAPPINGS_PER_PROCESS, Mapping, PAGE_SHIFT,
+        ProcessMappings,
+    },
 };
 
 use crate::{
@@ -73,7 +76,7 @@ pub(crate) fn forget(tgid: u32) {
 
 /// The noted mapping of this program image of a process that holds this address.
 ///
-/// The search has no branches: with one, the verifier would follow each way through the loop.
+/// The search has no branches but at the end of a block: with one for each entry, the verifier would follow each way through the loop.
 #[inline(always)]
 pub(crate) fn find(tgid: u32, exec_id: u32, address: u64) -> Option<Mapping> {
     let mappings = PROCESSES.get_ptr(tgid)?;
@@ -83,11 +86,17 @@ pub(crate) fn find(tgid: u32, exec_id: u32, address: u64) -> Option<Mapping> {
         return None;
     }
     let mut found = 0;
-    for index in 0..MAPPINGS_PER_PROCESS {
-        let mapping = &mappings.entries[index];
-        let at = address.wrapping_sub(mapping.start);
-        let beyond = at.wrapping_sub(u64::from(mapping.pages) << PAGE_SHIFT);
-        found = select(sign(!at & beyond), index as u64 + 1, found);
+    for block in 0..MAPPINGS_PER_PROCESS / MAPPINGS_PER_BLOCK {
+        let first = block * MAPPINGS_PER_BLOCK;
+        if first >= mappings.used as usize {
+            break;
+        }
+        for index in first..first + MAPPINGS_PER_BLOCK {
+            let mapping = &mappings.entries[index];
+            let at = address.wrapping_sub(mapping.start);
+            let beyond = at.wrapping_sub(u64::from(mapping.pages) << PAGE_SHIFT);
+            found = select(sign(!at & beyond), index as u64 + 1, found);
+        }
     }
     let index = found.wrapping_sub(1) as usize;
     if index >= MAPPINGS_PER_PROCESS {
@@ -145,6 +154,7 @@ fn remember(tgid: u32, exec_id: u32, mapping: Mapping) {
             entry.pages = 0;
         }
         mappings.next = 0;
+        mappings.used = 0;
         mappings.exec_id = exec_id;
     }
     let end = mapping.start.wrapping_add(u64::from(mapping.pages) << PAGE_SHIFT);
@@ -165,6 +175,9 @@ fn remember(tgid: u32, exec_id: u32, mapping: Mapping) {
     if place < MAPPINGS_PER_PROCESS as u64 {
         // SAFETY: the index was checked.
         unsafe { *mappings.entries.get_unchecked_mut(place as usize) = mapping };
+        if mappings.used <= place as u32 {
+            mappings.used = place as u32 + 1;
+        }
     }
 }
 

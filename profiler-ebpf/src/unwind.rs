@@ -6,7 +6,7 @@ use aya_ebpf::helpers::generated::{bpf_get_current_task_btf, bpf_loop, bpf_probe
 use profiler_common::{
     config::walk,
     frame::UserFrame,
-    mapping::{FileEntry, FileKey, Mapping, NO_OBJECT, PAGE_SHIFT},
+    mapping::{FileEntry, FileKey, Mapping, NO_OBJECT},
     stack::StackEnd,
     unwind::{
         Registers, UserMemory, frame_pointer,
@@ -20,7 +20,8 @@ use crate::{
     arch::{Arch, UserRegisters},
     arithmetic,
     config::config,
-    kernel_memory, mappings,
+    kernel_memory::{self, KernelAddress},
+    mappings,
     maps::{ROW_CHUNKS, ROW_PAGES, RowChunk, WALK},
     sample::Task,
     stacks::Cursor,
@@ -36,10 +37,11 @@ pub(crate) struct Walk {
     /// The mapping of the last frame: most callers lie in the same.
     mapping: Mapping,
     file: FileEntry,
+    /// The one before it: the next often, when a library was called or calls back.
+    former_mapping: Mapping,
+    former_file: FileEntry,
     tgid: u32,
     exec_id: u32,
-    /// Address of the kernel's virtual object in this process; 0 for none.
-    vdso: u64,
     /// Whether a mapping was looked up in the process already.
     searched: bool,
     /// Whether the program counter is that of the next instruction, and not a return address.
@@ -64,9 +66,10 @@ pub(crate) fn walk<A: Arch>(task: &Task, registers: UserRegisters, cursor: &mut 
     walk.cursor = *cursor;
     walk.mapping = Mapping::VOID;
     walk.file = FileEntry::REQUESTED;
+    walk.former_mapping = Mapping::VOID;
+    walk.former_file = FileEntry::REQUESTED;
     walk.tgid = task.tgid;
     walk.exec_id = task.exec_id;
-    walk.vdso = vdso(task);
     walk.searched = false;
     walk.exact = true;
     walk.unproven = false;
@@ -128,7 +131,8 @@ unsafe extern "C" fn frame<A: Arch>(_: u32, context: *mut c_void) -> i64 {
 #[inline(always)]
 fn end(walk: &mut Walk, reason: StackEnd) -> i64 {
     // A frame pointer that stood in for a table may have led past callers that keep none: the end proves nothing.
-    let proves_nothing = walk.unproven && matches!(reason, StackEnd::Root | StackEnd::ChainEnd);
+    let proves_nothing =
+        walk.unproven && matches!(reason, StackEnd::Root | StackEnd::ChainEnd | StackEnd::NoRule);
     walk.end = if proves_nothing { StackEnd::NoTable } else { reason };
     1
 }
@@ -152,7 +156,6 @@ fn by_frame_pointer(walk: &mut Walk, reason: StackEnd) -> i64 {
             }
             0
         }
-        Err(StackEnd::ChainEnd) => end(walk, StackEnd::ChainEnd),
         Err(_) if by_tables => end(walk, reason),
         Err(why) => end(walk, why),
     }
@@ -161,15 +164,18 @@ fn by_frame_pointer(walk: &mut Walk, reason: StackEnd) -> i64 {
 /// Finds the mapping that holds an address, and what is known of its file.
 #[inline(always)]
 fn remap(walk: &mut Walk, address: u64) -> Option<u64> {
-    let vdso_pages = config!(vdso_pages);
-    if walk.vdso != 0 && address.wrapping_sub(walk.vdso) < u64::from(vdso_pages) << PAGE_SHIFT {
-        walk.mapping = Mapping::new(walk.vdso, vdso_pages, 0, FileKey::VDSO);
-    } else {
-        walk.mapping = match mappings::find(walk.tgid, walk.exec_id, address) {
+    core::mem::swap(&mut walk.mapping, &mut walk.former_mapping);
+    core::mem::swap(&mut walk.file, &mut walk.former_file);
+    if let Some(offset) = walk.mapping.file_offset(address) {
+        return Some(offset);
+    }
+    walk.mapping = match mappings::find(walk.tgid, walk.exec_id, address) {
+        Some(mapping) => mapping,
+        None => match vdso(address) {
             Some(mapping) => mapping,
             None => discover(walk, address)?,
-        };
-    }
+        },
+    };
     walk.file = mappings::file_entry(walk.tgid, &walk.mapping);
     walk.mapping.file_offset(address)
 }
@@ -186,13 +192,15 @@ fn discover(walk: &mut Walk, address: u64) -> Option<Mapping> {
     mappings::discover(task.cast(), walk.tgid, walk.exec_id, address)
 }
 
+/// The mapping of the kernel's virtual object, if the address lies in it.
 #[inline(always)]
-fn vdso(task: &Task) -> u64 {
-    if config!(vdso_pages) == 0 {
-        return 0;
-    }
-    let mm = kernel_memory::read_u64(task.pointer as u64, config!(offsets.mm));
-    kernel_memory::read_u64(mm, config!(mapping_offsets.vdso))
+fn vdso(address: u64) -> Option<Mapping> {
+    // SAFETY: the helper takes nothing.
+    let task = unsafe { bpf_get_current_task_btf() } as KernelAddress;
+    let mm = kernel_memory::read_u64(task, config!(offsets.mm));
+    let start = kernel_memory::read_u64(mm, config!(mapping_offsets.vdso));
+    let mapping = Mapping::new(start, config!(vdso_pages), 0, FileKey::VDSO);
+    if start != 0 && mapping.file_offset(address).is_some() { Some(mapping) } else { None }
 }
 
 /// The tables in the maps.

@@ -21,6 +21,8 @@ pub(crate) const FOR_TESTS: &[Package] = &[
     Package { name: "musl-tools", probe: Probe::Command("musl-gcc") },
     Package { name: "nodejs", probe: Probe::Command("node") },
     Package { name: "xz-utils", probe: Probe::Command("xz") },
+    Package { name: "golang-go", probe: Probe::Command("go") },
+    Package { name: "linux-perf", probe: Probe::Command("perf") },
 ];
 
 /// What building the BPF programs needs: a compiler with its library's source, and LLVM of the same version to link bpf-linker with.

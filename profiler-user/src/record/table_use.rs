@@ -29,6 +29,8 @@ struct Use {
     last_hit: u64,
     /// The drain in which its state was noted.
     noted: u64,
+    /// Whether there was no room for its table at some time.
+    found_no_room: bool,
 }
 
 /// Where the table of an object is.
@@ -55,6 +57,10 @@ enum Lack {
 /// A table that no sample has used for this many drains (2 s) may make room for another.
 const IDLE_DRAINS: u64 = 10;
 
+/// Tables smaller than this part of another stay: they make no room worth speaking of, and callers often lie in small objects, which
+/// samples do not show as long as the object that they call has no table.
+const SMALL_PART: usize = 16;
+
 /// Objects that are named in outputs.
 const MAX_REPORTED: usize = 32;
 
@@ -65,7 +71,14 @@ impl TableUse {
         let mut is_new = false;
         let known = self.objects.entry(object).or_insert_with(|| {
             is_new = true;
-            Use { files: Vec::new(), state: State::Awaited, rows: 0, last_hit: drain, noted: drain }
+            Use {
+                files: Vec::new(),
+                state: State::Awaited,
+                rows: 0,
+                last_hit: drain,
+                noted: drain,
+                found_no_room: false,
+            }
         });
         if !known.files.contains(&file) {
             known.files.push(file);
@@ -81,6 +94,7 @@ impl TableUse {
     /// Notes what became of an object's table, which has this many rows.
     pub(super) fn set(&mut self, object: ObjectId, state: State, rows: usize) {
         if let Some(known) = self.objects.get_mut(&object) {
+            known.found_no_room |= state == State::NoRoom;
             known.state = state;
             known.rows = rows;
             known.last_hit = self.drains;
@@ -88,8 +102,15 @@ impl TableUse {
         }
     }
 
-    /// Counts a stack of these frames, of which there were so many samples, the first at this time.
-    pub(super) fn observe(&mut self, frames: &[RawFrame], end: StackEnd, first: MonotonicTime, samples: u64) {
+    /// Counts a stack of these frames, of which there were so many samples, the first at this time. The answer are the objects in it
+    /// whose tables are awaited.
+    pub(super) fn observe(
+        &mut self,
+        frames: &[RawFrame],
+        end: StackEnd,
+        first: MonotonicTime,
+        samples: u64,
+    ) -> Vec<ObjectId> {
         let mut objects: Vec<ObjectId> = frames
             .iter()
             .filter_map(|frame| match *frame {
@@ -99,19 +120,25 @@ impl TableUse {
             .collect();
         objects.sort_unstable();
         objects.dedup();
+        let mut awaiting = Vec::new();
         for object in objects {
             let Some(known) = self.objects.get_mut(&object) else { continue };
             known.last_hit = self.drains;
+            if known.state == State::Awaited {
+                awaiting.push(object);
+            }
             let is_missing = end == StackEnd::NoTable;
+            let awaited = if known.found_no_room { Lack::NoRoom } else { Lack::NotYet };
             let lack = match &known.state {
-                State::Awaited if is_missing => Lack::NotYet,
-                State::Placed(since) if is_missing && *since > first => Lack::NotYet,
+                State::Awaited if is_missing => awaited,
+                State::Placed(since) if is_missing && *since > first => awaited,
                 State::NoRoom => Lack::NoRoom,
                 State::None(why) => Lack::None(why.clone()),
                 State::Awaited | State::Placed(_) => continue,
             };
             *self.lacking.entry((object, lack)).or_default() += samples;
         }
+        awaiting
     }
 
     /// Ends a drain. An object that lacks its table for want of memory and was hit, and would find room by now, is awaited again.
@@ -119,15 +146,14 @@ impl TableUse {
     pub(super) fn end_drain(&mut self, free: usize) -> Option<ObjectId> {
         let drain = self.drains;
         self.drains += 1;
-        let room = free + self.idle_rows();
         let wants = |known: &Use| {
             known.state == State::NoRoom
                 && known.last_hit == drain
                 && known.noted + IDLE_DRAINS < drain
-                && with_gaps(known.rows) <= room
+                && with_gaps(known.rows) <= free + self.idle_rows(known.rows)
         };
-        let (&object, known) = self.objects.iter_mut().find(|(_, known)| wants(known))?;
-        known.state = State::Awaited;
+        let object = *self.objects.iter().find(|(_, known)| wants(known))?.0;
+        self.objects.get_mut(&object)?.state = State::Awaited;
         Some(object)
     }
 
@@ -135,11 +161,11 @@ impl TableUse {
     /// enough. `free` is the number of rows that there is room for.
     pub(super) fn make_room(&mut self, rows: usize, free: usize) -> Vec<ObjectId> {
         let wanted = with_gaps(rows);
-        if free + self.idle_rows() < wanted {
+        if free + self.idle_rows(rows) < wanted {
             return Vec::new();
         }
         let mut idle: Vec<(u64, ObjectId)> =
-            self.idle().map(|(&object, known)| (known.last_hit, object)).collect();
+            self.idle(rows).map(|(&object, known)| (known.last_hit, object)).collect();
         idle.sort_unstable();
         let mut room = free;
         let mut chosen = Vec::new();
@@ -150,6 +176,7 @@ impl TableUse {
             if let Some(known) = self.objects.get_mut(&object) {
                 room += known.rows;
                 known.state = State::NoRoom;
+                known.found_no_room = true;
                 known.noted = self.drains;
                 chosen.push(object);
             }
@@ -173,14 +200,17 @@ impl TableUse {
         lacks
     }
 
-    fn idle(&self) -> impl Iterator<Item = (&ObjectId, &Use)> {
-        self.objects.iter().filter(|(_, known)| {
-            matches!(known.state, State::Placed(_)) && known.last_hit + IDLE_DRAINS < self.drains
+    /// Objects whose tables may make room for one of this many rows.
+    fn idle(&self, rows: usize) -> impl Iterator<Item = (&ObjectId, &Use)> {
+        self.objects.iter().filter(move |(_, known)| {
+            matches!(known.state, State::Placed(_))
+                && known.last_hit + IDLE_DRAINS < self.drains
+                && known.rows >= rows / SMALL_PART
         })
     }
 
-    fn idle_rows(&self) -> usize {
-        self.idle().map(|(_, known)| known.rows).sum()
+    fn idle_rows(&self, rows: usize) -> usize {
+        self.idle(rows).map(|(_, known)| known.rows).sum()
     }
 }
 
@@ -256,5 +286,14 @@ mod tests {
         assert_eq!(tables.make_room(8, 8), [], "nothing needs to go");
         assert_eq!(tables.make_room(8, 0), [ONE]);
         assert_eq!(tables.make_room(8, 0), [], "no longer there");
+    }
+
+    #[test]
+    fn small_tables_stay() {
+        let mut tables = placed(ONE, 10);
+        tables.add_file(TWO, FileKey(3));
+        tables.set(TWO, State::Placed(MonotonicTime(100)), 200);
+        (0..=IDLE_DRAINS).for_each(|_| assert_eq!(tables.end_drain(0), None));
+        assert_eq!(tables.make_room(180, 0), [TWO]);
     }
 }

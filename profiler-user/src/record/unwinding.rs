@@ -14,7 +14,7 @@ use crate::processes::{BackingFile, History, Location, ObjectId, Objects, Unread
 use crate::profile::{ObjectLack, RawStack};
 use crate::symbols::vdso_image;
 use crate::types::{MonotonicTime, Tgid, UserAddress};
-use crate::unwind::{Cache, CompileError, Compiled, Table, Worker};
+use crate::unwind::{Cache, CompileError, Compiled, Need, Table, Worker};
 
 /// What was asked for, what is being made, what there is.
 pub(super) struct Unwinding {
@@ -66,7 +66,7 @@ impl Unwinding {
         sampler: &mut Sampler,
     ) -> Result<(), KernelError> {
         let Some(file) = objects.file_key(object) else { return Ok(()) };
-        self.provide_as(file, object, objects, sampler)
+        self.provide_as(file, object, Need::Expected, objects, sampler)
     }
 
     /// Answers what the programs ask for, and what they asked before and could not be answered.
@@ -86,11 +86,13 @@ impl Unwinding {
             let location =
                 history.locate(Tgid(request.tgid), UserAddress(request.address), MonotonicTime::now());
             match (self.objects.get(&request.file).copied(), location) {
-                (Some(object), _) => self.provide_as(request.file, object, objects, sampler)?,
+                (Some(object), _) => {
+                    self.provide_as(request.file, object, Need::Urgent, objects, sampler)?;
+                }
                 (None, Location::Object { object, .. })
                     if !is_behind || objects.file_key(object) == Some(request.file) =>
                 {
-                    self.provide_as(request.file, object, objects, sampler)?;
+                    self.provide_as(request.file, object, Need::Urgent, objects, sampler)?;
                 }
                 (None, Location::Object { .. } | Location::Unknown)
                     if self.unanswered.len() < MAX_UNANSWERED =>
@@ -145,7 +147,8 @@ impl Unwinding {
     /// Counts what a sample lacked, and that it hit what it hit.
     pub(super) fn observe(&mut self, stack: &RawStack, sample: &RawSample<'_>) {
         if self.by_tables {
-            self.tables.observe(&stack.frames, sample.end, sample.first, sample.samples);
+            let awaited = self.tables.observe(&stack.frames, sample.end, sample.first, sample.samples);
+            awaited.into_iter().for_each(|object| self.worker.hurry(object));
         }
     }
 
@@ -155,7 +158,7 @@ impl Unwinding {
             && let Ok(file) = opened(objects, object)
         {
             self.outstanding += 1;
-            self.worker.compile(object, file);
+            self.worker.compile(object, file, Need::Urgent);
         }
     }
 
@@ -178,6 +181,7 @@ impl Unwinding {
         &mut self,
         file: FileKey,
         object: ObjectId,
+        need: Need,
         objects: &Objects,
         sampler: &mut Sampler,
     ) -> Result<(), KernelError> {
@@ -192,7 +196,7 @@ impl Unwinding {
             _ if is_known => sampler.announce(file, object, true),
             Ok(opened) if self.by_tables => {
                 self.outstanding += 1;
-                self.worker.compile(object, opened);
+                self.worker.compile(object, opened, need);
                 sampler.announce(file, object, true)
             }
             Ok(_) => sampler.announce(file, object, false),

@@ -1,20 +1,21 @@
-//! A thread that compiles tables, so that sampling never waits.
+//! Threads that compile tables, so that sampling never waits.
 
+use std::collections::VecDeque;
 use std::fs::File;
-use std::sync::Arc;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use rustix::process::setpriority_process;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::{Cache, CompileError, Table, compile};
 use crate::processes::ObjectId;
 
-/// The thread. It ends when this is dropped and its queue is empty.
+/// The threads. When this is dropped they end, after what they are at.
 pub struct Worker {
-    jobs: Sender<(ObjectId, Arc<File>)>,
-    /// What is done, in the order of the jobs.
+    queue: Arc<Queue>,
+    /// What is done.
     pub done: UnboundedReceiver<Compiled>,
 }
 
@@ -29,42 +30,140 @@ pub struct Compiled {
     pub took: Duration,
 }
 
+/// How much a table is needed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// Samples may come: the object was mapped.
+    Expected,
+    /// Samples came.
+    Urgent,
+}
+
+/// Threads: the largest objects of a program come in pairs, such as a compiler's driver and its code generator.
+const THREADS: usize = 2;
+
+/// Every moment that a table is late costs stacks, and all tables together take less than a second: before other work, if that is allowed.
+const NICENESS: i32 = -10;
+
+#[derive(Default)]
+struct Queue {
+    jobs: Mutex<Jobs>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Jobs {
+    waiting: VecDeque<(ObjectId, Arc<File>)>,
+    is_closed: bool,
+}
+
 impl Worker {
-    /// Starts the thread. Large tables come from the cache where they are in it.
+    /// Starts the threads. Large tables come from the cache where they are in it.
     ///
     /// # Errors
     ///
     /// When the system gives no thread.
     pub fn start(cache: Option<Cache>) -> std::io::Result<Self> {
-        let (jobs, queue) = channel::<(ObjectId, Arc<File>)>();
         let (answers, done) = unbounded_channel();
-        thread::Builder::new().name("unwind-tables".into()).spawn(move || {
-            for (object, file) in queue {
-                let begun = Instant::now();
-                let table = table(&file, cache.as_ref());
-                if answers.send(Compiled { object, table, took: begun.elapsed() }).is_err() {
-                    return;
-                }
-            }
-        })?;
-        Ok(Self { jobs, done })
+        let worker = Self { queue: Arc::default(), done };
+        for _ in 0..THREADS {
+            let (queue, answers, cache) = (Arc::clone(&worker.queue), answers.clone(), cache.clone());
+            thread::Builder::new()
+                .name("unwind-tables".into())
+                .spawn(move || work(&queue, &answers, cache.as_ref()))?;
+        }
+        Ok(worker)
     }
 
     /// Asks for the table of an object.
-    pub fn compile(&self, object: ObjectId, file: Arc<File>) {
-        // Without the thread there are no tables, and stacks say so.
-        let _ = self.jobs.send((object, file));
+    pub fn compile(&self, object: ObjectId, file: Arc<File>, need: Need) {
+        let mut jobs = self.queue.jobs();
+        match need {
+            Need::Expected => jobs.waiting.push_back((object, file)),
+            Need::Urgent => jobs.waiting.push_front((object, file)),
+        }
+        drop(jobs);
+        self.queue.changed.notify_one();
+    }
+
+    /// Makes an object the next one, if it is waiting.
+    pub fn hurry(&self, object: ObjectId) {
+        let waiting = &mut self.queue.jobs().waiting;
+        if let Some(at) = waiting.iter().position(|(waits, _)| *waits == object)
+            && let Some(job) = waiting.remove(at)
+        {
+            waiting.push_front(job);
+        }
     }
 }
 
-fn table(file: &File, cache: Option<&Cache>) -> Result<Table, CompileError> {
-    if let Some(table) = cache.and_then(|cache| cache.load(file)) {
-        return Ok(table);
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.queue.jobs().is_closed = true;
+        self.queue.changed.notify_all();
     }
-    let table = compile(file)?;
-    if let Some(cache) = cache {
-        // Without it the next run compiles the table again.
-        let _ = cache.store(file, &table);
+}
+
+impl Queue {
+    fn jobs(&self) -> MutexGuard<'_, Jobs> {
+        // Jobs are whole at every moment, so a thread that panicked leaves nothing half done.
+        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    Ok(table)
+
+    /// The next job; `None` when there will be none.
+    fn next(&self) -> Option<(ObjectId, Arc<File>)> {
+        let is_idle = |jobs: &mut Jobs| jobs.waiting.is_empty() && !jobs.is_closed;
+        let jobs = self.changed.wait_while(self.jobs(), is_idle);
+        let mut jobs = jobs.unwrap_or_else(PoisonError::into_inner);
+        if jobs.is_closed { None } else { jobs.waiting.pop_front() }
+    }
+}
+
+fn work(queue: &Queue, answers: &UnboundedSender<Compiled>, cache: Option<&Cache>) {
+    // Of this thread alone. Where it is not allowed, tables come a little later.
+    let _ = setpriority_process(None, NICENESS);
+    while let Some((object, file)) = queue.next() {
+        let begun = Instant::now();
+        let (table, is_new) = table(&file, cache);
+        let took = begun.elapsed();
+        // Stacks wait for the answer; the cache can wait.
+        let to_keep = table.as_ref().ok().filter(|_| is_new).cloned();
+        if answers.send(Compiled { object, table, took }).is_err() {
+            return;
+        }
+        if let (Some(cache), Some(table)) = (cache, to_keep) {
+            // Without it the next run compiles the table again.
+            let _ = cache.store(&file, &table);
+        }
+    }
+}
+
+/// The table of an object, and whether it was compiled.
+fn table(file: &File, cache: Option<&Cache>) -> (Result<Table, CompileError>, bool) {
+    match cache.and_then(|cache| cache.load(file)) {
+        Some(table) => (Ok(table), false),
+        None => (compile(file), true),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_samples_need_comes_first() {
+        let file = Arc::new(File::open("/proc/self/exe").unwrap());
+        let (_, done) = unbounded_channel();
+        let worker = Worker { queue: Arc::default(), done };
+        let object = ObjectId::from_number;
+        worker.compile(object(1), Arc::clone(&file), Need::Expected);
+        worker.compile(object(2), Arc::clone(&file), Need::Expected);
+        worker.compile(object(3), file, Need::Urgent);
+        worker.hurry(object(2));
+        worker.hurry(object(4));
+        let order: Vec<ObjectId> = (0..3).map(|_| worker.queue.next().unwrap().0).collect();
+        assert_eq!(order, [2, 3, 1].map(object));
+        worker.queue.jobs().is_closed = true;
+        assert!(worker.queue.next().is_none());
+    }
 }

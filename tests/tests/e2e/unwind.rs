@@ -8,7 +8,7 @@ use bpfprof_tests::folded::{Line, is_function, is_kernel};
 use bpfprof_tests::{Bpfprof, Folded, Report, host};
 
 /// What distributions compile C with.
-const OPTIMISED: &[&str] = &["-O2", "-fomit-frame-pointer", "-no-pie", "-fno-pie"];
+pub(crate) const OPTIMISED: &[&str] = &["-O2", "-fomit-frame-pointer", "-no-pie", "-fno-pie"];
 
 #[test]
 fn rust_without_frame_pointers_has_whole_stacks() -> Result<()> {
@@ -246,6 +246,46 @@ fn the_way_to_unwind_can_be_chosen() -> Result<()> {
     Ok(())
 }
 
+#[test]
+fn the_kernels_virtual_object_leads_to_its_caller() -> Result<()> {
+    let Some(program) = compile("clock", OPTIMISED)? else { return Ok(()) };
+    let recorded = record(program.path(), &["2000"], CLOCK)?;
+    recorded.is_whole()?;
+    let Report { header, functions, .. } = &recorded.report;
+    let inside: u64 = functions
+        .iter()
+        .filter(|function| function.object == "[vdso]")
+        .map(|function| function.own.samples)
+        .sum();
+    ensure!(inside * 5 > header.samples, "{inside} of {}", header.samples);
+    recorded.is_nearly_all_of("clock_gettime", |line| line.has("ask") && line.has("main"))
+}
+
+#[test]
+fn a_kernel_that_refuses_the_program_gets_a_smaller_one_and_the_header_says_so() -> Result<()> {
+    let Some(program) = compile("deep", OPTIMISED)? else { return Ok(()) };
+    let record = |depth, refused| {
+        record(program.path(), &[depth, "1500"], &["-e", "cpu-clock", "--refuse-programs", refused])
+    };
+    let deep = record("400", "1")?;
+    let stacks = &deep.report.header.stacks;
+    let deeper = deep.cut("deeper than 127 frames");
+    ensure!(deeper * 100 >= stacks.user * 98 && deeper > 500 && stacks.frame_limit == 127, "{stacks:?}");
+    let note = "stacks deeper than 127 frames are cut: this kernel refused the larger program";
+    ensure!(deep.notes_say(note), "{:?}", deep.report.header.notes);
+    record("100", "1")?.is_whole()?;
+
+    let by_pointers = record("100", "2")?;
+    let stacks = &by_pointers.report.header.stacks;
+    ensure!(stacks.whole * 10 < stacks.user && stacks.user > 500, "{stacks:?}");
+    ensure!(by_pointers.notes_say("frame pointers alone"), "{:?}", by_pointers.report.header.notes);
+
+    // What was asked for by name is not replaced.
+    let by_name =
+        Bpfprof::clock(["--unwind", "dwarf", "--refuse-programs", "2", "--"]).args([program.path()]);
+    by_name.run()?.expect_refusal(1, &["the kernel refused bpfprof's BPF programs"])
+}
+
 /// The tables alone go no further than they reach; frame pointers do.
 #[test]
 fn tables_alone_do_not_follow_frame_pointers() -> Result<()> {
@@ -300,6 +340,10 @@ impl Recorded {
         self.folded.weight_where(wanted)
     }
 
+    fn notes_say(&self, words: &str) -> bool {
+        self.report.header.notes.iter().any(|note| note.contains(words))
+    }
+
     /// Samples whose user stack is cut for this reason.
     pub(crate) fn cut(&self, reason: &str) -> u64 {
         let cut = self.report.header.stacks.cut.iter();
@@ -324,12 +368,12 @@ pub(crate) fn compile(name: &str, flags: &[&str]) -> Result<Option<CProgram>> {
 }
 
 /// Frames of this function.
-fn count(line: &Line, function: &str) -> usize {
+pub(crate) fn count(line: &Line, function: &str) -> usize {
     line.frames.iter().filter(|frame| is_function(frame, function)).count()
 }
 
 /// Whether these functions call each other directly.
-fn follow(line: &Line, functions: &[&str]) -> bool {
+pub(crate) fn follow(line: &Line, functions: &[&str]) -> bool {
     line.frames
         .windows(functions.len())
         .any(|frames| frames.iter().zip(functions).all(|(frame, function)| is_function(frame, function)))

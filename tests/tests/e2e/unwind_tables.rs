@@ -1,5 +1,7 @@
 //! Unwind tables: why an object has none, and that they make room for each other.
 
+use std::path::Path;
+
 use anyhow::{Result, ensure};
 use bpfprof_tests::c_program::CProgram;
 use bpfprof_tests::report::Lack;
@@ -17,8 +19,7 @@ fn an_object_without_call_frame_information_is_named() -> Result<()> {
     let Some(program) = compile("deep", WITH_FRAME_POINTERS)? else { return Ok(()) };
     program.rewrite(&["--remove-section=.eh_frame"])?;
     let recorded = record(program.path(), &["20", "1500"], CLOCK)?;
-    let lack = lack_of(&recorded, path(program.path())?)?;
-    ensure!(lack.reason.contains("no call-frame information"), "{lack:?}");
+    let lack = lack_of(&recorded, path(program.path())?, "no call-frame information")?;
     ensure!(lack.samples * 100 >= recorded.report.header.stacks.user * 95 && lack.samples > 500, "{lack:?}");
     // Frame pointers stand in for it.
     recorded.is_nearly_all_of("work", |line| line.has("main"))
@@ -33,8 +34,8 @@ fn an_object_with_malformed_call_frame_information_is_named() -> Result<()> {
     std::fs::write(&garbage, [0xff; 64])?;
     program.rewrite(&["--update-section", &format!(".eh_frame_hdr={}", path(&garbage)?)])?;
     let recorded = record(program.path(), &["20", "1500"], CLOCK)?;
-    let lack = lack_of(&recorded, path(program.path())?)?;
-    ensure!(lack.reason.contains("malformed") && lack.samples > 500, "{lack:?}");
+    let lack = lack_of(&recorded, path(program.path())?, "malformed")?;
+    ensure!(lack.samples > 500, "{lack:?}");
     Ok(())
 }
 
@@ -45,13 +46,9 @@ fn an_object_whose_table_came_late_is_named() -> Result<()> {
     };
     let often = [CLOCK, &["-F", "5000"]].concat();
     let recorded = record(program.path(), &["2000", path(plugin.path())?], &often)?;
-    let lack = lack_of(&recorded, path(plugin.path())?)?;
-    ensure!(lack.reason.contains("still being compiled"), "{lack:?}");
-    ensure!(
-        lack.samples == recorded.cut("in an object without unwind table"),
-        "{:?}",
-        recorded.report.header
-    );
+    let lack = lack_of(&recorded, path(plugin.path())?, "still being compiled")?;
+    let cut = recorded.cut("in an object without unwind table");
+    ensure!(lack.samples * 10 >= cut * 9, "{lack:?}: {:?}", recorded.report.header.stacks);
     Ok(())
 }
 
@@ -76,24 +73,24 @@ fn a_table_that_is_not_used_makes_room_for_another() -> Result<()> {
             );
         }
     }
-    let lack = lack_of(&recorded, two)?;
-    ensure!(lack.reason.contains("--unwind-memory 4"), "{lack:?}");
-    Ok(())
+    lack_of(&recorded, two, "--unwind-memory 4").map(drop)
 }
 
 #[test]
 fn two_tables_in_use_do_not_push_each_other_out() -> Result<()> {
     let Some(program) = compile("in_turn", &["-O2"])? else { return Ok(()) };
     let (Some(one), Some(two)) = (large("plugin_one")?, large("plugin_two")?) else { return Ok(()) };
-    let (one, two) = (path(one.path())?, path(two.path())?);
     let small = [CLOCK, &["--unwind-memory", "4"]].concat();
-    let turns: Vec<&str> = std::iter::once("300").chain([one, two].into_iter().cycle().take(14)).collect();
-    let recorded = record(program.path(), &turns, &small)?;
+    // The first has its table before the second begins.
+    let script = r#""$0" 6000 "$1" & "$0" 1500 "$1"; "$0" 3000 "$2" & wait"#;
+    let arguments = ["-c", script, path(program.path())?, path(one.path())?, path(two.path())?];
+    let recorded = record(Path::new("sh"), &arguments, &small)?;
     let whole = |plugin| recorded.weight_where(|line| line.has(plugin) && line.has("main"));
     let (one_whole, two_whole) = (whole("plugin_one"), whole("plugin_two"));
-    let all = recorded.folded.weight_of("plugin_one");
-    ensure!(one_whole * 100 > all * 70, "{one_whole} of {all}: {:?}", recorded.report.header.stacks);
-    ensure!(two_whole * 100 < all * 10, "{two_whole} of {all}: {:?}", recorded.report.header.stacks);
+    let (one_all, two_all) =
+        (recorded.folded.weight_of("plugin_one"), recorded.folded.weight_of("plugin_two"));
+    ensure!(one_whole * 100 > one_all * 50, "{one_whole} of {one_all}: {:?}", recorded.report.header.stacks);
+    ensure!(two_whole * 100 < two_all * 50, "{two_whole} of {two_all}: {:?}", recorded.report.header.stacks);
     Ok(())
 }
 
@@ -101,10 +98,11 @@ fn large(entry: &str) -> Result<Option<CProgram>> {
     CProgram::compile_plugin(entry, LARGE)
 }
 
-fn lack_of<'a>(recorded: &'a Recorded, path: &str) -> Result<&'a Lack> {
+/// What is said of this object, and has these words.
+fn lack_of<'a>(recorded: &'a Recorded, path: &str, words: &str) -> Result<&'a Lack> {
     let lacks = &recorded.report.header.stacks.without_table;
-    match lacks.iter().find(|lack| lack.object == path) {
+    match lacks.iter().find(|lack| lack.object == path && lack.reason.contains(words)) {
         Some(lack) => Ok(lack),
-        None => anyhow::bail!("{path} is not among {lacks:?}"),
+        None => anyhow::bail!("{path} with {words} is not among {lacks:?}"),
     }
 }
