@@ -58,7 +58,7 @@ fn a_table_that_is_not_used_makes_room_for_another() -> Result<()> {
     let (Some(one), Some(two)) = (large("plugin_one")?, large("plugin_two")?) else { return Ok(()) };
     let (one, two) = (path(one.path())?, path(two.path())?);
     let small = [CLOCK, &["--unwind-memory", "4"]].concat();
-    let recorded = record(program.path(), &["6000", one, two, one], &small)?;
+    let recorded = record(program.path(), &["7000", one, two, one], &small)?;
     for (plugin, turns) in [("plugin_one", 2), ("plugin_two", 1)] {
         let all = recorded.folded.weight_of(plugin);
         let whole =
