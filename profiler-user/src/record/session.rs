@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -295,7 +296,11 @@ impl Session {
     /// Opens what the target will map: its program, and the loader and C library that this process has too.
     fn expect_common_objects(&mut self, program: Option<&Path>) {
         let this = Tgid(std::process::id());
-        let ours = mappings(this).into_iter().filter(|mapped| mapped.path.starts_with(b"/"));
+        let own_program = std::env::current_exe().unwrap_or_default();
+        let is_library = |mapped: &Mapped| {
+            mapped.path.starts_with(b"/") && mapped.path != own_program.as_os_str().as_bytes()
+        };
+        let ours = mappings(this).into_iter().filter(is_library);
         for mapped in ours.chain(program.and_then(Mapped::of_program)) {
             self.objects.find(this, &mapped);
         }
