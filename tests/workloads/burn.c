@@ -26,11 +26,15 @@ static double cpu_seconds(void) {
     return time.tv_sec + time.tv_nsec / 1e9;
 }
 
+static inline __attribute__((always_inline)) void takes_turns(void) {
+    for (volatile int i = 0; i < 100000; i++) {
+    }
+}
+
 __attribute__((noinline)) void FUNCTION(double seconds) {
     double end = cpu_seconds() + seconds;
     while (cpu_seconds() < end)
-        for (volatile int i = 0; i < 100000; i++) {
-        }
+        takes_turns();
 }
 
 #ifdef PLUGIN

@@ -5,6 +5,7 @@ mod identity;
 mod objects;
 mod opening;
 mod perf_maps;
+mod root;
 mod scan;
 
 pub use history::{History, Location, Scope};
@@ -12,4 +13,5 @@ pub use identity::{FileStamp, build_id};
 pub(crate) use objects::short_name;
 pub use objects::{BackingFile, Object, ObjectId, Objects, Unreadable};
 pub use perf_maps::PerfMaps;
+pub use root::Root;
 pub use scan::{descendants, everyone, mappings, process_of_thread};

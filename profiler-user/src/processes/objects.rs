@@ -11,8 +11,9 @@ use profiler_common::mapping::FileKey;
 use rustix::process::{Resource, getrlimit};
 
 use super::identity::{FileStamp, build_id, is_elf};
-use super::opening::{open_below, open_mapped};
+use super::opening::open_mapped;
 use super::perf_maps::PerfMaps;
+use super::root::{Root, Roots};
 use crate::kernel::{BuildId, Mapped, MappedFile};
 use crate::types::Tgid;
 
@@ -47,6 +48,8 @@ pub struct Object {
     pub backing: BackingFile,
     /// The file as it was when it was opened; `None` when it never was.
     stamp: Option<FileStamp>,
+    /// Root of the first process seen with it.
+    root: Root,
     /// When it was last seen in a process, in mappings seen before.
     last_seen: u64,
     /// Opens that failed.
@@ -106,6 +109,7 @@ pub struct Objects {
     /// `None` for files that hold no object: memory that a process makes code in.
     by_mapping: HashMap<MappingKey, Option<ObjectId>>,
     perf_maps: PerfMaps,
+    roots: Roots,
     seen: u64,
     /// Objects that are open now, and how many may be.
     open: usize,
@@ -153,6 +157,7 @@ impl Objects {
             by_identity: HashMap::new(),
             by_mapping: HashMap::new(),
             perf_maps: PerfMaps::default(),
+            roots: Roots::default(),
             seen: 0,
             open: 0,
             max_open: max_open.max(1),
@@ -192,8 +197,7 @@ impl Objects {
             BackingFile::Open(file) if object.is_held_by(file) => Ok(Arc::clone(file)),
             BackingFile::Open(_) => Err(Unreadable::Overwritten),
             BackingFile::Closed => {
-                let reopened = open_below(Path::new("/"), object.path.as_os_str().as_bytes());
-                let same = reopened.ok().filter(|file| object.is_held_by(file));
+                let same = object.find_companion(&object.path, |file| object.is_held_by(file));
                 same.map(Arc::new).ok_or(Unreadable::Evicted)
             }
             BackingFile::Vdso => Err(Unreadable::NoFile),
@@ -228,7 +232,10 @@ impl Objects {
             }
             _ => {}
         }
-        let id = open_object(tgid, mapped, path).map(|(identity, object)| self.admit(identity, object));
+        let id = open_object(tgid, mapped, path).map(|(identity, object)| {
+            let root = self.roots.of(tgid);
+            self.admit(identity, Object { root, ..object })
+        });
         self.by_mapping.insert(key, id);
         id
     }
@@ -283,9 +290,18 @@ impl Object {
             build_id,
             backing: BackingFile::Unreadable(Unreadable::Gone),
             stamp: None,
+            root: Root::ours(),
             last_seen: 0,
             failures: 0,
         }
+    }
+
+    /// The file at a path that the object, or who built it, names: below the root of its process, or else below ours.
+    /// A path proves nothing, so the file must.
+    #[must_use]
+    pub fn find_companion(&self, path: &Path, belongs: impl Fn(&File) -> bool) -> Option<File> {
+        let roots = [&self.root, &Root::ours()];
+        roots.into_iter().filter_map(|root| root.open(path).ok()).find(belongs)
     }
 
     fn is_open(&self) -> bool {
@@ -357,6 +373,7 @@ fn open_object(tgid: Tgid, mapped: &Mapped, path: &[u8]) -> Option<(Identity, Ob
         build_id,
         backing,
         stamp,
+        root: Root::ours(),
         last_seen: 0,
         failures: 0,
     };

@@ -3,14 +3,14 @@
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use rustix::fs::{Mode, OFlags, ResolveFlags};
+use rustix::fs::{Mode, OFlags};
 
 use super::identity::{FileStamp, build_id};
 use super::objects::Unreadable;
+use super::root::{Root, open_regular};
 use super::scan;
 use crate::kernel::{Mapped, MappedFile};
 use crate::types::Tgid;
@@ -20,10 +20,10 @@ use crate::types::Tgid;
 /// A path proves nothing: it may lead to a rebuilt file, or in our mount namespace to a stranger. So without an identity from the
 /// kernel only the mapping itself is taken.
 pub(super) fn open_mapped(tgid: Tgid, mapped: &Mapped, path: &[u8]) -> Result<File, Unreadable> {
-    let root = format!("/proc/{tgid}/root");
+    let path = Path::new(OsStr::from_bytes(path));
     let by_mapping = || open_mapping(tgid, mapped);
-    let in_its_root = || open_if(open_below(Path::new(&root), path)?, |file| is_file(file, mapped.file));
-    let in_our_root = || open_if(open_below(Path::new("/"), path)?, |file| is_file(file, mapped.file));
+    let in_its_root = || open_if(Root::of(tgid)?.open(path)?, |file| is_file(file, mapped.file));
+    let in_our_root = || open_if(Root::ours().open(path)?, |file| is_file(file, mapped.file));
     let ways: [&dyn Fn() -> io::Result<File>; 3] = [&by_mapping, &in_its_root, &in_our_root];
     let mut why = Unreadable::Gone;
     for open in ways {
@@ -34,14 +34,6 @@ pub(super) fn open_mapped(tgid: Tgid, mapped: &Mapped, path: &[u8]) -> Result<Fi
         }
     }
     Err(why)
-}
-
-/// Opens a regular file below a root, as a process with that root would, without touching devices or pipes.
-pub(super) fn open_below(root: &Path, path: &[u8]) -> io::Result<File> {
-    let root = rustix::fs::open(root, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-    let path = OsStr::from_bytes(path.strip_prefix(b"/").unwrap_or(path));
-    let flags = OFlags::PATH | OFlags::CLOEXEC;
-    open_regular(rustix::fs::openat2(&root, path, flags, Mode::empty(), ResolveFlags::IN_ROOT)?)
 }
 
 /// Opens the file of a mapping through the mapping: right in every mount namespace, and for deleted files.
@@ -55,14 +47,6 @@ fn open_mapping(tgid: Tgid, mapped: &Mapped) -> io::Result<File> {
 
 fn open_if(file: File, wanted: impl Fn(&File) -> bool) -> io::Result<File> {
     if wanted(&file) { Ok(file) } else { Err(io::ErrorKind::NotFound.into()) }
-}
-
-fn open_regular(found: impl AsFd) -> io::Result<File> {
-    let found = found.as_fd();
-    if !File::from(found.try_clone_to_owned()?).metadata()?.is_file() {
-        return Err(io::ErrorKind::InvalidInput.into());
-    }
-    File::open(format!("/proc/self/fd/{}", found.as_raw_fd()))
 }
 
 /// Whether an opened file is the mapped one by what the kernel said was mapped.

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 
 use super::identity::FileStamp;
+use super::root::Root;
 use crate::types::Tgid;
 
 /// Processes with code of their own making that are remembered.
@@ -81,14 +82,12 @@ impl PerfMaps {
             line.split_whitespace().filter_map(|number| number.parse().ok()).collect()
         };
         let namespace_pid = numbers("NSpid:").last().copied().unwrap_or(tgid.0);
-        let folder = self.folder(&format!("/proc/{tgid}/root"))?;
+        let folder = self.folder(tgid)?;
         Ok(Writer { namespace_pid, users: numbers("Uid:"), folder, map: None })
     }
 
-    fn folder(&mut self, root: &str) -> io::Result<Arc<OwnedFd>> {
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let root = rustix::fs::open(Path::new(root), flags, Mode::empty())?;
-        let folder = rustix::fs::openat2(&root, "tmp", flags, Mode::empty(), ResolveFlags::IN_ROOT)?;
+    fn folder(&mut self, tgid: Tgid) -> io::Result<Arc<OwnedFd>> {
+        let folder = Root::of(tgid)?.open_folder(Path::new("/tmp"))?;
         let stamp = FileStamp::of(&File::from(folder.try_clone()?)).ok_or(io::ErrorKind::NotFound)?;
         let place = (stamp.device, stamp.inode);
         if self.folders.len() >= MAX_OPEN && !self.folders.contains_key(&place) {

@@ -1,11 +1,11 @@
-//! Finding the file that names an object's code: the object itself, or a debug file that was split off it.
+//! Finding the files that hold what was split off an object: its symbols and debug information, and what `dwz` took out of those.
 //!
-//! blazesym follows debug links by itself, but looks for a build id only where there is a link, and gives the whole object up when
-//! the file at a link is of another build. So the search is done here, and each candidate proves that it belongs to the object.
+//! Each candidate proves that it belongs to the object.
 
 use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::Read as _;
+use std::iter;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 
@@ -18,17 +18,36 @@ const SYSTEM_DEBUG_DIR: &str = "/usr/lib/debug";
 
 /// The separate debug file of a stripped object, from these folders and the system's, or from beside the object.
 pub(super) fn find(object: &Object, elf: &ElfFile, folders: &[PathBuf]) -> Option<File> {
-    let system = PathBuf::from(SYSTEM_DEBUG_DIR);
-    let folders: Vec<&PathBuf> = folders.iter().chain([&system]).collect();
-    let by_build_id = object.build_id.into_iter().flat_map(|id| {
-        let path = build_id_path(&id);
-        folders.iter().map(move |folder| folder.join(&path))
-    });
+    let folders = all_folders(folders);
+    let by_build_id = object.build_id.into_iter().flat_map(|id| build_id_paths(&id, &folders));
     let by_link = elf.debug_link.iter().flat_map(|(name, _)| link_paths(&object.path, name, &folders));
-    by_build_id.chain(by_link).find_map(|path| {
-        let file = open_regular(&path)?;
-        belongs(&file, object.build_id, elf.debug_link.as_ref().map(|&(_, crc)| crc)).then_some(file)
-    })
+    let crc = elf.debug_link.as_ref().map(|&(_, crc)| crc);
+    let belongs = |file: &File| belongs(file, object.build_id, crc);
+    by_build_id.chain(by_link).find_map(|path| object.find_companion(&path, belongs))
+}
+
+/// The file that `dwz` moved a part of the DWARF at `path` to, by the path and the build id in that.
+pub(super) fn find_supplementary(
+    object: &Object,
+    path: &Path,
+    link: &[u8],
+    id: BuildId,
+    folders: &[PathBuf],
+) -> Option<File> {
+    let linked = path.parent()?.join(OsStr::from_bytes(link));
+    let paths = iter::once(linked).chain(build_id_paths(&id, &all_folders(folders)));
+    paths.into_iter().find_map(|path| object.find_companion(&path, |file| build_id(file) == Some(id)))
+}
+
+/// The user's folders as absolute paths, then the system's.
+fn all_folders(folders: &[PathBuf]) -> Vec<PathBuf> {
+    let absolute = folders.iter().filter_map(|folder| std::path::absolute(folder).ok());
+    absolute.chain([SYSTEM_DEBUG_DIR.into()]).collect()
+}
+
+fn build_id_paths(id: &BuildId, folders: &[PathBuf]) -> Vec<PathBuf> {
+    let path = build_id_path(id);
+    folders.iter().map(|folder| folder.join(&path)).collect()
 }
 
 /// Path of a debug file below a debug folder: `.build-id/ab/cdef….debug`.
@@ -39,7 +58,7 @@ fn build_id_path(id: &BuildId) -> PathBuf {
 }
 
 /// The places gdb looks in: beside the object, in `.debug` there, and below each debug folder at the object's own path.
-fn link_paths(object: &Path, name: &[u8], folders: &[&PathBuf]) -> Vec<PathBuf> {
+fn link_paths(object: &Path, name: &[u8], folders: &[PathBuf]) -> Vec<PathBuf> {
     let name = Path::new(OsStr::from_bytes(name));
     // A name, not a path: it must not lead out of the folders.
     let plain = matches!(name.components().collect::<Vec<_>>()[..], [Component::Normal(_)]);
@@ -48,11 +67,6 @@ fn link_paths(object: &Path, name: &[u8], folders: &[&PathBuf]) -> Vec<PathBuf> 
     let mut paths = vec![home.join(name), home.join(".debug").join(name)];
     paths.extend(folders.iter().flat_map(|folder| [folder.join(below).join(name), folder.join(name)]));
     paths
-}
-
-fn open_regular(path: &Path) -> Option<File> {
-    // Asked before it is opened: opening a pipe would wait for its writer.
-    fs::metadata(path).ok()?.is_file().then(|| File::open(path).ok())?
 }
 
 /// Whether a debug file was split off the object: by build id where the object has one, else by the checksum in its link.
@@ -82,7 +96,7 @@ mod tests {
     #[test]
     fn a_link_leads_to_the_places_that_gdb_knows() {
         let folder = PathBuf::from("/usr/lib/debug");
-        let paths = link_paths(Path::new("/opt/a/app"), b"app.debug", &[&folder]);
+        let paths = link_paths(Path::new("/opt/a/app"), b"app.debug", std::slice::from_ref(&folder));
         let expected = [
             "/opt/a/app.debug",
             "/opt/a/.debug/app.debug",
@@ -90,8 +104,13 @@ mod tests {
             "/usr/lib/debug/app.debug",
         ];
         assert_eq!(paths, expected.map(PathBuf::from));
-        assert!(link_paths(Path::new("/opt/a/app"), b"../../etc/shadow", &[&folder]).is_empty());
-        assert!(link_paths(Path::new("/opt/a/app"), b"/etc/shadow", &[&folder]).is_empty());
+        assert!(
+            link_paths(Path::new("/opt/a/app"), b"../../etc/shadow", std::slice::from_ref(&folder))
+                .is_empty()
+        );
+        assert!(
+            link_paths(Path::new("/opt/a/app"), b"/etc/shadow", std::slice::from_ref(&folder)).is_empty()
+        );
     }
 
     #[test]
@@ -107,7 +126,7 @@ mod tests {
         assert!(belongs(&exe, build_id(&exe), None));
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x");
-        fs::write(&path, "123456789").unwrap();
+        std::fs::write(&path, "123456789").unwrap();
         let file = || File::open(&path).unwrap();
         // The check value of this CRC in every catalogue of CRCs.
         assert!(belongs(&file(), None, Some(0xcbf4_3926)));

@@ -1,6 +1,7 @@
 //! What an ELF file holds, read from its headers alone.
 
 use std::fs::File;
+use std::io::{self, Read as _};
 
 use object::elf::{PF_X, SHF_COMPRESSED};
 use object::read::ReadCache;
@@ -19,12 +20,10 @@ pub(super) struct ElfFile {
     pub(super) debug_info: u64,
     /// Name and CRC-32 of its separate debug file.
     pub(super) debug_link: Option<(Vec<u8>, u32)>,
-    /// Whether its DWARF leads to other files by paths of its own choice.
-    pub(super) leads_elsewhere: bool,
     /// Bytes that its compressed sections claim to become.
-    pub(super) decompressed: u64,
+    decompressed: u64,
     /// Its compressed symbol table (`.gnu_debugdata`).
-    pub(super) mini_symbols: Option<Vec<u8>>,
+    mini_symbols: Option<Vec<u8>>,
 }
 
 struct Segment {
@@ -36,6 +35,9 @@ struct Segment {
 
 /// A compressed symbol table longer than this is none: those of the largest programs take a few megabytes.
 const MAX_MINI_SYMBOLS: u64 = 64 << 20;
+
+/// What compressed sections of a file, or its compressed symbol table, may become in memory, in bytes.
+const MAX_DECOMPRESSED: u64 = 2 << 30;
 
 impl ElfFile {
     /// Reads the headers. Missing section headers do not matter for addresses.
@@ -53,7 +55,6 @@ impl ElfFile {
             has_symbols: false,
             has_exports: false,
             debug_info: 0,
-            leads_elsewhere: false,
             debug_link: elf.gnu_debuglink().ok().flatten().map(|(name, crc)| (name.to_vec(), crc)),
             decompressed: 0,
             mini_symbols: None,
@@ -72,7 +73,6 @@ impl ElfFile {
                 Ok(b".symtab") => found.has_symbols = true,
                 Ok(b".dynsym") => found.has_exports = true,
                 Ok(b".debug_info") => found.debug_info = section.size(),
-                Ok(b".gnu_debugaltlink" | b".debug_sup") => found.leads_elsewhere = true,
                 Ok(b".gnu_debugdata") if section.size() <= MAX_MINI_SYMBOLS => {
                     found.mini_symbols = section.data().ok().map(<[u8]>::to_vec);
                     found.has_symbols |= found.mini_symbols.is_some();
@@ -80,8 +80,22 @@ impl ElfFile {
                 _ => {}
             }
         }
-        found.leads_elsewhere |= found.debug_link.as_ref().is_some_and(|(name, _)| name.contains(&b'/'));
         Ok(found)
+    }
+
+    /// Refuses a file whose sections would fill all memory when they are decompressed, as they claim or really are.
+    pub(super) fn check_sizes(&self) -> Result<(), String> {
+        let too_large = || Err(format!("its sections become more than {} GiB", MAX_DECOMPRESSED >> 30));
+        if self.decompressed > MAX_DECOMPRESSED {
+            return too_large();
+        }
+        let Some(mini) = &self.mini_symbols else { return Ok(()) };
+        let mut decoder = xz2::read::XzDecoder::new(mini.as_slice()).take(MAX_DECOMPRESSED);
+        match io::copy(&mut decoder, &mut io::sink()) {
+            Ok(len) if len < MAX_DECOMPRESSED => Ok(()),
+            Ok(_) => too_large(),
+            Err(error) => Err(format!("its .gnu_debugdata cannot be decompressed: {error}")),
+        }
     }
 
     /// The address of this byte of the file when it is loaded.

@@ -3,6 +3,7 @@
 mod advice;
 mod debug_files;
 mod debuginfod;
+mod dwarf;
 mod elf;
 mod guard;
 mod jit;

@@ -1,16 +1,15 @@
 //! Names for the code of objects.
 
 use std::fs::{self, File};
-use std::io::{self, Read};
 use std::os::fd::AsRawFd as _;
-use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use blazesym::symbolize::source::{Elf, Source};
-use blazesym::symbolize::{CodeInfo, Input, Sym, Symbolized, Symbolizer};
+use blazesym::symbolize::{Input, Symbolized, Symbolizer};
 
+use super::dwarf::{Code, Dwarf, Files};
 use super::elf::ElfFile;
 use super::names::Style;
 use super::{NamedCode, NoName, Resolution, SymbolOptions, debug_files, guard, vdso};
@@ -23,9 +22,6 @@ const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 /// Largest `.debug_info` that inlined functions are read from, in bytes; above it there are only names of functions.
 const MAX_DEBUG_INFO: u64 = 2 << 30;
-
-/// What compressed sections of a file, or its compressed symbol table, may become in memory, in bytes.
-const MAX_DECOMPRESSED: u64 = 2 << 30;
 
 /// Resolves these places of an object, in their order. Nothing of the object stays in memory.
 pub(super) fn resolve(
@@ -91,22 +87,19 @@ impl DebugFile {
 
 /// All that names one object's code.
 struct Batch {
+    object: Object,
     elf: ElfFile,
     /// Best first.
     sources: Vec<NameSource>,
     /// Why an address that no source knows has no name.
     missing: NoName,
-    inlines: bool,
-    style: Style,
+    options: SymbolOptions,
 }
 
-/// A file with names.
-struct NameSource {
-    path: PathBuf,
-    /// Keeps the path valid where it is one of a descriptor.
-    _file: Arc<File>,
-    /// Whether to read its DWARF.
-    dwarf: bool,
+/// Where names are. A file stays open as long as its names are asked for by its descriptor.
+enum NameSource {
+    Dwarf { path: PathBuf, file: Arc<File> },
+    SymbolTable(Arc<File>),
 }
 
 impl Batch {
@@ -117,161 +110,141 @@ impl Batch {
         options: &SymbolOptions,
     ) -> Result<Self, String> {
         let elf = ElfFile::read(&file).map_err(|error| error.to_string())?;
-        check_sizes(&elf)?;
+        elf.check_sizes()?;
         let mut sources = Vec::new();
         let mut has_symbols = elf.has_symbols || elf.debug_info > 0;
         if let Some(debug) = debug
             && let Ok(debug_elf) = ElfFile::read(&debug)
-            && check_sizes(&debug_elf).is_ok()
+            && debug_elf.check_sizes().is_ok()
         {
             has_symbols |= debug_elf.has_symbols || debug_elf.debug_info > 0;
-            let path = fs::read_link(format!("/proc/self/fd/{}", debug.as_raw_fd())).unwrap_or_default();
-            sources.push(NameSource::new(&path, debug.into(), &debug_elf, options));
+            let path = fs::read_link(descriptor_path(&debug)).unwrap_or_default();
+            sources.extend(NameSource::of(path, debug.into(), &debug_elf, options));
         }
         let missing = match (has_symbols, elf.has_exports) {
             (true, _) => NoName::NotCovered,
             (false, true) => NoName::ExportsOnly,
             (false, false) => NoName::NoSymbols,
         };
-        sources.push(NameSource::new(&object.path, file, &elf, options));
-        let style = Style { strip_generics: options.strip_generics };
-        Ok(Self { elf, sources, missing, inlines: options.inlines, style })
+        sources.extend(NameSource::of(object.path.clone(), file, &elf, options));
+        Ok(Self { object: object.clone(), elf, sources, missing, options: options.clone() })
     }
 
     fn resolve(self, offsets: &[FileOffset]) -> Vec<Resolution> {
         let addresses: Vec<Option<u64>> =
             offsets.iter().map(|&offset| self.elf.address(offset).map(|address| address.0)).collect();
-        let mut found: Vec<Option<Found>> = Vec::new();
-        found.resize_with(offsets.len(), || None);
+        let mut found: Vec<Found> = Vec::new();
+        found.resize_with(offsets.len(), Found::default);
         for source in &self.sources {
             // The names of one are enough for most; the next is asked for what is left, or was only guessed.
-            let open: Vec<usize> = (0..offsets.len())
-                .filter(|&at| {
-                    addresses[at].is_some() && !found[at].as_ref().is_some_and(|found| found.covers)
-                })
-                .collect();
+            let open: Vec<usize> =
+                (0..offsets.len()).filter(|&at| addresses[at].is_some() && !found[at].covers).collect();
             let asked: Vec<u64> = open.iter().filter_map(|&at| addresses[at]).collect();
             if asked.is_empty() {
                 break;
             }
-            for (at, answer) in open.into_iter().zip(source.names(&asked, self.inlines, self.style)) {
-                if let Some(answer) = answer
-                    && (answer.covers || found[at].is_none())
-                {
-                    found[at] = Some(answer);
-                }
+            // What makes no sense does not spoil the next.
+            let answers = source.names(&self.object, &asked, &self.options).unwrap_or_default();
+            for (at, answer) in open.into_iter().zip(answers) {
+                found[at].improve(answer);
             }
         }
-        let missing = self.missing;
-        found
-            .into_iter()
-            .map(|found| match found {
-                Some(found) => Resolution::Named { function: found.function, inlined: found.inlined },
-                None => Resolution::Unnamed(missing.clone()),
-            })
-            .collect()
+        found.into_iter().map(|found| found.resolution(&self.missing, &self.options)).collect()
     }
 }
 
-/// A name that a source gives.
+/// What sources give for an address.
+#[derive(Default)]
 struct Found {
-    function: NamedCode,
+    function: Option<String>,
+    line: Option<Line>,
+    /// Outermost first.
     inlined: Vec<NamedCode>,
-    /// Whether the symbol says that it reaches as far as the address; one without a size is taken for the last before it.
+    /// Whether the source says that it reaches as far as the address; a symbol without a size is taken for the last before it.
     covers: bool,
 }
 
+impl Found {
+    fn improve(&mut self, other: Self) {
+        if other.function.is_some() && (other.covers || self.function.is_none()) {
+            (self.function, self.covers) = (other.function, other.covers);
+        }
+        // Where assembly is, DWARF has lines alone.
+        if self.line.is_none() && self.inlined.is_empty() {
+            (self.line, self.inlined) = (other.line, other.inlined);
+        }
+    }
+
+    fn resolution(self, missing: &NoName, options: &SymbolOptions) -> Resolution {
+        let style = Style { strip_generics: options.strip_generics };
+        let shown = |name: &str, line| NamedCode { name: style.apply(name), line };
+        let Some(name) = self.function else { return Resolution::Unnamed(missing.clone()) };
+        let inlined = self.inlined.into_iter().filter(|_| options.inlines);
+        Resolution::Named {
+            function: shown(&name, self.line),
+            inlined: inlined.map(|code| shown(&code.name, code.line)).collect(),
+        }
+    }
+}
+
+impl From<Vec<Code>> for Found {
+    fn from(functions: Vec<Code>) -> Self {
+        let mut functions = functions.into_iter();
+        let Some(Code { name, line }) = functions.next() else { return Self::default() };
+        // Those whose name `dwz` moved to a file that is not here are left out.
+        let inlined = functions.filter_map(|code| Some(NamedCode { name: code.name?, line: code.line }));
+        Self { covers: name.is_some(), function: name, line, inlined: inlined.collect() }
+    }
+}
+
 impl NameSource {
-    fn new(path: &Path, file: Arc<File>, elf: &ElfFile, options: &SymbolOptions) -> Self {
+    /// Those of a file, best first.
+    fn of(
+        path: PathBuf,
+        file: Arc<File>,
+        elf: &ElfFile,
+        options: &SymbolOptions,
+    ) -> impl Iterator<Item = Self> {
         // Without a symbol table, DWARF is the only place of names.
         let wanted = options.inlines && elf.debug_info <= MAX_DEBUG_INFO;
-        // blazesym opens whatever a link names; root must not open a device because a stranger's file says so.
-        let harmless = !elf.leads_elsewhere || is_trusted(&file);
-        let dwarf = elf.debug_info > 0 && (wanted || !elf.has_symbols) && harmless;
-        Self { path: readable_path(path, &file), _file: file, dwarf }
+        let dwarf = elf.debug_info > 0 && (wanted || !elf.has_symbols);
+        let dwarf = dwarf.then(|| Self::Dwarf { path, file: Arc::clone(&file) });
+        dwarf.into_iter().chain([Self::SymbolTable(file)])
     }
 
-    fn names(&self, addresses: &[u64], inlines: bool, style: Style) -> Vec<Option<Found>> {
-        if self.dwarf
-            && let Some(names) = self.ask(addresses, true, inlines, style)
-        {
-            return names;
+    /// Names for these addresses, in their order; `None` when there are none at all.
+    fn names(&self, object: &Object, addresses: &[u64], options: &SymbolOptions) -> Option<Vec<Found>> {
+        match self {
+            Self::Dwarf { path, file } => {
+                let files = Files::default();
+                let dwarf = Dwarf::read(file, path, object, &options.debug_dirs, &files)?;
+                let found = |&address| dwarf.functions(address).map(Found::from).unwrap_or_default();
+                Some(addresses.iter().map(found).collect())
+            }
+            Self::SymbolTable(file) => symbols(file, addresses),
         }
-        // DWARF that makes no sense does not spoil the symbol table.
-        let none = || addresses.iter().map(|_| None).collect();
-        self.ask(addresses, false, false, style).unwrap_or_else(none)
-    }
-
-    fn ask(&self, addresses: &[u64], dwarf: bool, inlines: bool, style: Style) -> Option<Vec<Option<Found>>> {
-        let symbolizer = Symbolizer::builder()
-            .enable_auto_reload(false)
-            // blazesym finds inlined functions only together with lines.
-            .enable_code_info(inlines && dwarf)
-            .enable_inlined_fns(inlines && dwarf)
-            .build();
-        let mut elf = Elf::new(&self.path);
-        elf.debug_syms = dwarf;
-        let answers = symbolizer.symbolize(&Source::Elf(elf), Input::VirtOffset(addresses)).ok()?;
-        let found = answers.iter().map(|answer| match answer {
-            Symbolized::Sym(symbol) if !symbol.name.is_empty() => Some(found(symbol, style)),
-            Symbolized::Sym(_) | Symbolized::Unknown(_) => None,
-        });
-        Some(found.collect())
     }
 }
 
-fn found(symbol: &Sym<'_>, style: Style) -> Found {
-    // Those whose declaration dwz moved to another file come without a name.
-    let inlined = symbol.inlined.iter().filter(|inlined| !inlined.name.is_empty());
-    let code = |name: &str, info: Option<&CodeInfo<'_>>| NamedCode {
-        name: style.apply(name),
-        line: info.and_then(line),
-    };
-    Found {
-        function: code(&symbol.name, symbol.code_info.as_deref()),
-        inlined: inlined.map(|inlined| code(&inlined.name, inlined.code_info.as_ref())).collect(),
-        covers: symbol.size.is_some_and(|size| symbol.offset < size),
-    }
+/// Names from the symbol tables of a file, compressed ones included.
+fn symbols(file: &File, addresses: &[u64]) -> Option<Vec<Found>> {
+    let mut elf = Elf::new(descriptor_path(file));
+    elf.debug_syms = false;
+    let symbolizer = Symbolizer::builder().enable_auto_reload(false).enable_code_info(false).build();
+    let answers = symbolizer.symbolize(&Source::Elf(elf), Input::VirtOffset(addresses)).ok()?;
+    let found = answers.iter().map(|answer| match answer {
+        Symbolized::Sym(symbol) if !symbol.name.is_empty() => Found {
+            function: Some(symbol.name.to_string()),
+            covers: symbol.size.is_some_and(|size| symbol.offset < size),
+            ..Found::default()
+        },
+        Symbolized::Sym(_) | Symbolized::Unknown(_) => Found::default(),
+    });
+    Some(found.collect())
 }
 
-fn line(info: &CodeInfo<'_>) -> Option<Line> {
-    Some(Line { file: info.to_path().to_string_lossy().into(), number: info.line? })
-}
-
-/// A small file may claim, or really have, sections that fill all memory when they are decompressed.
-fn check_sizes(elf: &ElfFile) -> Result<(), String> {
-    let too_large = || Err(format!("its sections become more than {} GiB", MAX_DECOMPRESSED >> 30));
-    if elf.decompressed > MAX_DECOMPRESSED {
-        return too_large();
-    }
-    let Some(mini) = &elf.mini_symbols else { return Ok(()) };
-    let mut decoder = xz2::read::XzDecoder::new(mini.as_slice()).take(MAX_DECOMPRESSED);
-    match io::copy(&mut decoder, &mut io::sink()) {
-        Ok(len) if len < MAX_DECOMPRESSED => Ok(()),
-        Ok(_) => too_large(),
-        Err(error) => Err(format!("its .gnu_debugdata cannot be decompressed: {error}")),
-    }
-}
-
-/// Whether a file belongs to root or to who runs bpfprof.
-fn is_trusted(file: &File) -> bool {
-    let owner = file.metadata().map(|metadata| metadata.uid());
-    owner.is_ok_and(|owner| owner == 0 || owner == rustix::process::geteuid().as_raw())
-}
-
-/// What blazesym opens: the very file, or its path where a package of split DWARF (`.dwp`) lies beside it.
-fn readable_path(path: &Path, file: &File) -> PathBuf {
-    let same = || {
-        let (Ok(named), Ok(opened)) = (fs::metadata(path), file.metadata()) else { return false };
-        (named.dev(), named.ino()) == (opened.dev(), opened.ino())
-    };
-    let mut package = path.as_os_str().to_os_string();
-    package.push(".dwp");
-    if Path::new(&package).is_file() && same() {
-        path.to_path_buf()
-    } else {
-        format!("/proc/self/fd/{}", file.as_raw_fd()).into()
-    }
+fn descriptor_path(file: &File) -> PathBuf {
+    format!("/proc/self/fd/{}", file.as_raw_fd()).into()
 }
 
 #[cfg(test)]

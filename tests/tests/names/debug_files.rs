@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
@@ -65,6 +66,61 @@ fn compressed_sections() -> Result<()> {
     let shop = Workshop::new()?;
     let burn = shop.build("burn", "burns_compressed", &["-Wl,--compress-debug-sections=zlib"])?;
     Recorded::command([burn.as_os_str(), "0.3".as_ref()])?.spent_in("burns_compressed", 0.9)
+}
+
+#[test]
+fn split_units() -> Result<()> {
+    let shop = Workshop::new()?;
+    for version in ["-gdwarf-4", "-gdwarf-5"] {
+        let burn = shop.build("burn", "burns_split", &[version, "-gsplit-dwarf"])?;
+        let unit = shop.split_unit()?;
+        inlined_into(&burn, "burns_split", true)?;
+        // The unit of another build says nothing about this one, nor does what is no file.
+        fs::remove_file(&unit)?;
+        shop.build("other", "burns_elsewhere", &[version, "-gsplit-dwarf"])?;
+        fs::rename(shop.split_unit()?, &unit)?;
+        inlined_into(&burn, "burns_split", false)?;
+        fs::remove_file(&unit)?;
+        run(Command::new("mkfifo").arg(&unit))?;
+        inlined_into(&burn, "burns_split", false)?;
+        fs::remove_file(&unit)?;
+    }
+    Ok(())
+}
+
+#[test]
+fn split_units_in_a_package() -> Result<()> {
+    if !is_installed("dwp") {
+        return host::skip("split_units_in_a_package", "dwp is not installed");
+    }
+    let shop = Workshop::new()?;
+    let burn = shop.build("burn", "burns_split", &["-gdwarf-4", "-gsplit-dwarf"])?;
+    let unit = shop.split_unit()?;
+    run(Command::new("dwp").arg("-o").arg(shop.path("burn.dwp")).arg(&unit))?;
+    fs::remove_file(unit)?;
+    inlined_into(&burn, "burns_split", true)
+}
+
+#[test]
+fn names_that_dwz_moved_to_another_file() -> Result<()> {
+    if !is_installed("dwz") {
+        return host::skip("names_that_dwz_moved_to_another_file", "dwz is not installed");
+    }
+    let shop = Workshop::new()?;
+    let burn = shop.build("burn", "burns_shared", &[])?;
+    let other = shop.build("other", "burns_elsewhere", &[])?;
+    let shared = shop.path("shared");
+    run(Command::new("dwz").arg("-m").arg(&shared).args([&burn, &other]))?;
+    inlined_into(&burn, "burns_shared", true)?;
+    fs::remove_file(shared)?;
+    inlined_into(&burn, "burns_shared", false)
+}
+
+/// Fails unless a program burns in this function, and the one that is inlined there has a name, or has none.
+fn inlined_into(burn: &Path, function: &str, named: bool) -> Result<()> {
+    let recorded = Recorded::command([burn.as_os_str(), "0.3".as_ref()])?;
+    recorded.spent_in(function, 0.9)?;
+    if named { recorded.spent_in("takes_turns", 0.8) } else { recorded.never_in("takes_turns") }
 }
 
 #[test]

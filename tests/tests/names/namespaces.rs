@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 
 use bpfprof_tests::host;
 
-use crate::program::Workshop;
+use crate::program::{Workshop, build_id};
 use crate::recorded::Recorded;
 
 #[test]
@@ -54,6 +54,18 @@ fn a_path_below_another_root() -> Result<()> {
     let recorded = Recorded::script(&format!("chroot {} {} 0.5", root.display(), outside.display()))?;
     recorded.spent_in("burns_below_a_root", 0.8)?;
     recorded.never_in("burns_outside")
+}
+
+#[test]
+fn debug_files_below_another_root() -> Result<()> {
+    let shop = Workshop::new()?;
+    let burn = shop.build("burn", "burns_below_a_root", &["-static", "-DSTATIC"])?;
+    let id = build_id(&burn)?;
+    let (first, rest) = id.split_at(2);
+    shop.split_debug(&burn, &format!("root/usr/lib/debug/.build-id/{first}/{rest}.debug"))?;
+    shop.strip(&burn, "root/program")?;
+    let recorded = Recorded::script(&format!("chroot {} /program 0.5", shop.path("root").display()))?;
+    recorded.spent_in("burns_below_a_root", 0.8)
 }
 
 #[test]

@@ -42,6 +42,13 @@ impl Workshop {
         self.build(name, function, &["-shared", "-fPIC", "-DPLUGIN"])
     }
 
+    /// The split unit (`.dwo`) of a program just built with `-gsplit-dwarf`.
+    pub(crate) fn split_unit(&self) -> Result<PathBuf> {
+        let files = fs::read_dir(self.folder.path())?.filter_map(|entry| Some(entry.ok()?.path()));
+        let mut units = files.filter(|path| path.extension().is_some_and(|extension| extension == "dwo"));
+        units.next().context("no unit was split off")
+    }
+
     /// A stripped copy called `name`.
     pub(crate) fn strip(&self, program: &Path, name: &str) -> Result<PathBuf> {
         let stripped = self.path(name);
