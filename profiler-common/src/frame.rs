@@ -22,7 +22,7 @@ pub const MAX_OBJECTS: u32 = 1 << OBJECT_BITS;
 const OBJECT_BITS: u32 = 23;
 const OFFSET_BITS: u32 = 40;
 
-/// Set for frames by object. User addresses never have it: it selects the kernel's half of the address space.
+/// Set for frames by object. An address does without: in all addresses of user code this bit is as the one below it.
 const BY_OBJECT: u64 = 1 << 63;
 
 impl UserFrame {
@@ -44,7 +44,8 @@ impl UserFrame {
     #[must_use]
     pub const fn decode(word: u64) -> Self {
         if word & BY_OBJECT == 0 {
-            return Self::Address(word);
+            // The page of old system calls of x86_64 (`[vsyscall]`) is in the kernel's half.
+            return Self::Address(((word << 1).cast_signed() >> 1).cast_unsigned());
         }
         let object = (word >> OFFSET_BITS) as u32 & (MAX_OBJECTS - 1);
         Self::Object { object, offset: word & ((1 << OFFSET_BITS) - 1) }
@@ -60,6 +61,7 @@ mod tests {
         for frame in [
             UserFrame::Address(0),
             UserFrame::Address(0x7fff_ffff_f000),
+            UserFrame::Address(0xffff_ffff_ff60_0400),
             UserFrame::Object { object: 0, offset: 0 },
             UserFrame::Object { object: MAX_OBJECTS - 1, offset: (1 << 40) - 1 },
         ] {

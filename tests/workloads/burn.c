@@ -5,6 +5,7 @@
  *   burn SECONDS replace FILE      moves FILE over its own file first
  *   burn SECONDS memfd             runs again from a copy in memory
  *   burn SECONDS exec FILE ARG...  burns, then becomes FILE
+ *   burn SECONDS vsyscall          asks the old way what time it is (x86_64)
  *   burn SECONDS turns FILE...     calls work() of each shared object, one loaded at a time
  */
 #define _GNU_SOURCE
@@ -54,6 +55,14 @@ static void run_from_memory(char *seconds) {
     fail("fexecve");
 }
 
+static void call_vsyscall(double seconds) {
+    long (*old_time)(long *) = (long (*)(long *))0xffffffffff600400;
+    double end = cpu_seconds() + seconds;
+    while (cpu_seconds() < end)
+        for (int i = 0; i < 1000; i++)
+            old_time(NULL);
+}
+
 #ifndef STATIC
 static void take_turns(double seconds, char **files) {
     for (; *files; files++) {
@@ -75,6 +84,10 @@ int main(int argc, char **argv) {
         fail("rename");
     if (!strcmp(action, "memfd"))
         run_from_memory(argv[1]);
+    if (!strcmp(action, "vsyscall")) {
+        call_vsyscall(seconds);
+        return 0;
+    }
 #ifndef STATIC
     if (!strcmp(action, "turns")) {
         take_turns(seconds, argv + 3);

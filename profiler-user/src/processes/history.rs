@@ -41,6 +41,8 @@ pub enum Location {
 pub struct History {
     scope: Scope,
     processes: HashMap<Tgid, Process>,
+    /// The page of old system calls: every program has it, no record tells of it.
+    vsyscall: Option<Mapped>,
 }
 
 #[derive(Default)]
@@ -82,7 +84,9 @@ impl History {
     /// A history that knows no process yet.
     #[must_use]
     pub fn new(scope: Scope) -> Self {
-        Self { scope, processes: HashMap::new() }
+        let ours = scan::mappings(Tgid(std::process::id()));
+        let vsyscall = ours.into_iter().find(|mapped| mapped.path == b"[vsyscall]");
+        Self { scope, processes: HashMap::new(), vsyscall }
     }
 
     /// Which processes are remembered.
@@ -120,8 +124,12 @@ impl History {
                 }
             }
             SidebandRecord::Executed { tgid } => {
+                let mut mappings = Mappings::default();
+                if let Some(vsyscall) = &self.vsyscall {
+                    mappings.insert(time, vsyscall, objects.find(tgid, vsyscall));
+                }
                 if let Some(process) = self.process(tgid) {
-                    process.images.push(Image { since: time, executed: true, mappings: Rc::default() });
+                    process.images.push(Image { since: time, executed: true, mappings: Rc::new(mappings) });
                 }
             }
             SidebandRecord::Forked { parent, child } => {
@@ -150,13 +158,6 @@ impl History {
             Some(Mapping { object: None, .. }) => Location::Anonymous,
             None => Location::Unknown,
         }
-    }
-
-    /// Identifies what this process ran and had mapped at that time: equal values mean equal answers of [`Self::locate`].
-    #[must_use]
-    pub fn view(&self, tgid: Tgid, time: MonotonicTime) -> Option<MonotonicTime> {
-        let image = self.processes.get(&tgid)?.images_at(time).next()?;
-        Some(image.since.max(image.mappings.last_change_until(time)))
     }
 
     /// Whether this process maps the object at that time. True for a process that is not known: nothing speaks against it.
@@ -290,11 +291,6 @@ impl Mappings {
             .map(|(_, mapping)| mapping)
             .find(|mapping| covers(mapping))
     }
-
-    fn last_change_until(&self, time: MonotonicTime) -> MonotonicTime {
-        let changes = self.current.values().chain(self.past.iter().map(|(_, mapping)| mapping));
-        changes.map(|mapping| mapping.since).filter(|since| *since <= time).max().unwrap_or_default()
-    }
 }
 
 #[cfg(test)]
@@ -418,16 +414,5 @@ mod tests {
         assert_eq!(scene.at(15, this, 0x1000), named("nosuch", 0x1000));
         let ours = scan::mappings(this);
         assert!(ours.iter().any(|mapped| scene.at(25, this, mapped.start.0).is_some()));
-    }
-
-    #[test]
-    fn the_view_changes_with_the_mappings() {
-        let mut scene = Scene::new();
-        scene.map(10, P, 0x1000, 0x1000, "/bin/nosuch");
-        let before = scene.history.view(P, MonotonicTime(11));
-        assert_eq!(before, scene.history.view(P, MonotonicTime(19)));
-        scene.map(20, P, 0x8000, 0x1000, "/lib/nosuch.so");
-        assert_eq!(before, scene.history.view(P, MonotonicTime(19)));
-        assert_ne!(before, scene.history.view(P, MonotonicTime(21)));
     }
 }

@@ -65,6 +65,8 @@ pub enum BackingFile {
     Closed,
     /// The kernel's virtual object, the same in all 64-bit processes.
     Vdso,
+    /// The page of old system calls of x86_64, the same in all processes. It cannot be read.
+    Vsyscall,
     /// Nowhere.
     Unreadable(Unreadable),
 }
@@ -177,7 +179,7 @@ impl Objects {
         match object.backing {
             BackingFile::Open(_) | BackingFile::Closed => Some(object.stamp?.key()),
             BackingFile::Vdso => Some(FileKey::VDSO),
-            BackingFile::Unreadable(_) => None,
+            BackingFile::Vsyscall | BackingFile::Unreadable(_) => None,
         }
     }
 
@@ -200,7 +202,7 @@ impl Objects {
                 let same = object.find_companion(&object.path, |file| object.is_held_by(file));
                 same.map(Arc::new).ok_or(Unreadable::Evicted)
             }
-            BackingFile::Vdso => Err(Unreadable::NoFile),
+            BackingFile::Vdso | BackingFile::Vsyscall => Err(Unreadable::NoFile),
             BackingFile::Unreadable(why) => Err(*why),
         }
     }
@@ -320,7 +322,10 @@ impl Object {
             BackingFile::Open(file) if !matches!(mapped, Some(MappedFile::BuildId(_))) => {
                 FileStamp::of(file) == self.stamp
             }
-            BackingFile::Open(_) | BackingFile::Vdso | BackingFile::Unreadable(Unreadable::NoFile) => true,
+            BackingFile::Open(_)
+            | BackingFile::Vdso
+            | BackingFile::Vsyscall
+            | BackingFile::Unreadable(Unreadable::NoFile) => true,
             BackingFile::Closed => matches!(mapped, Some(MappedFile::BuildId(_))),
             // Another process may show it.
             BackingFile::Unreadable(_) => self.failures > MAX_FAILURES,
@@ -347,6 +352,7 @@ const MEMFD: &[u8] = b"/memfd:";
 fn open_object(tgid: Tgid, mapped: &Mapped, path: &[u8]) -> Option<(Identity, Object)> {
     let backing = match path {
         b"[vdso]" => BackingFile::Vdso,
+        b"[vsyscall]" => BackingFile::Vsyscall,
         [b'/', ..] => open_mapped(tgid, mapped, path)
             .map_or_else(BackingFile::Unreadable, |file| BackingFile::Open(file.into())),
         _ => BackingFile::Unreadable(Unreadable::NoFile),

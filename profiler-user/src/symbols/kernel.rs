@@ -7,6 +7,7 @@ use blazesym::MaybeDefault;
 use blazesym::symbolize::source::{Kernel, Source};
 use blazesym::symbolize::{Input, Symbolized, Symbolizer};
 
+use super::vsyscall::{self, VSYSCALL};
 use crate::types::KernelAddress;
 
 /// Name of the object of kernel functions that are in no module.
@@ -23,11 +24,17 @@ pub(super) struct KernelNames {
 impl KernelNames {
     /// Function at this address.
     pub(super) fn function(&self, address: KernelAddress) -> Option<&str> {
+        if let Some(offset) = vsyscall::offset(address) {
+            return vsyscall::function(offset);
+        }
         self.functions.get(&address).map(String::as_str)
     }
 
     /// Module at this address in brackets, or [`KERNEL`].
     pub(super) fn object(&self, address: KernelAddress) -> String {
+        if vsyscall::offset(address).is_some() {
+            return VSYSCALL.into();
+        }
         self.modules.at(address).map_or_else(|| KERNEL.to_string(), |name| format!("[{name}]"))
     }
 }

@@ -12,6 +12,7 @@ mod names;
 mod naming;
 mod user;
 mod vdso;
+mod vsyscall;
 
 pub use vdso::image as vdso_image;
 

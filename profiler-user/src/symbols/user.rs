@@ -12,7 +12,7 @@ use blazesym::symbolize::{Input, Symbolized, Symbolizer};
 use super::dwarf::{Code, Dwarf, Files};
 use super::elf::ElfFile;
 use super::names::Style;
-use super::{NamedCode, NoName, Resolution, SymbolOptions, debug_files, guard, vdso};
+use super::{NamedCode, NoName, Resolution, SymbolOptions, debug_files, guard, vdso, vsyscall};
 use crate::processes::{BackingFile, Object, ObjectId, Objects};
 use crate::profile::Line;
 use crate::types::FileOffset;
@@ -37,6 +37,7 @@ pub(super) fn resolve(
             Some(file) => Arc::new(file),
             None => return unnamed(NoName::NoSymbols),
         },
+        (BackingFile::Vsyscall, _) => return offsets.iter().map(|&offset| old_system_call(offset)).collect(),
         (_, Ok(file)) => file,
         (_, Err(why)) => return unnamed(NoName::Unreadable(why)),
     };
@@ -57,6 +58,15 @@ pub(super) fn resolve(
         guarded(move || Batch::prepare(&object, file, debug, &options).map(|batch| batch.resolve(&offsets)))
     };
     resolved.unwrap_or_else(|error| unnamed(NoName::Failed(error)))
+}
+
+fn old_system_call(offset: FileOffset) -> Resolution {
+    match vsyscall::function(offset) {
+        Some(name) => {
+            Resolution::Named { function: NamedCode { name: name.into(), line: None }, inlined: Vec::new() }
+        }
+        None => Resolution::Unnamed(NoName::NotCovered),
+    }
 }
 
 fn guarded<T: Send + 'static>(

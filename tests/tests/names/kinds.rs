@@ -1,5 +1,7 @@
 //! Kinds of programs.
 
+use std::fs;
+
 use anyhow::{Result, ensure};
 use bpfprof_tests::host;
 
@@ -32,6 +34,20 @@ fn a_program_of_musl() -> Result<()> {
     let shop = Workshop::new()?;
     let burn = shop.build_with("musl-gcc", "burn", "burns_with_musl", &["-static", "-DSTATIC"])?;
     Recorded::command([burn.as_os_str(), "0.3".as_ref()])?.spent_in("burns_with_musl", 0.9)
+}
+
+#[test]
+fn old_system_calls() -> Result<()> {
+    if !fs::read_to_string("/proc/self/maps")?.contains("[vsyscall]") {
+        return host::skip("old_system_calls", "the kernel has no [vsyscall] page");
+    }
+    let shop = Workshop::new()?;
+    let burn = shop.build("burn", "burns_not", &[])?;
+    let recorded = Recorded::command([burn.as_os_str(), "0.5".as_ref(), "vsyscall".as_ref()])?;
+    // The rest of the time is in the loop that calls.
+    recorded.spent_in("time", 0.3)?;
+    ensure!(recorded.report.function("time")?.object == "[vsyscall]");
+    Ok(())
 }
 
 #[test]
