@@ -2,7 +2,7 @@
 //!
 //! - [`EventSpec`] is one event in perf's spelling; [`Rate`] and [`Precise`] say how it is sampled;
 //!   [`EventList`] is several, with the named sets.
-//! - [`find_precise`] finds the precise level once; [`SamplingEvent`] and [`CountingEvent`] are the event opened on one CPU.
+//! - [`find_precise`] finds the precise level once, [`find_counting`] what can be counted; [`SamplingEvent`] and [`CountingEvent`] are the event opened on one CPU.
 //! - [`fitting`] says how many events a CPU counts at the same time.
 //! - [`Refusal`] turns a failed open and the [`HostFacts`] into a cause and a remedy.
 //! - [`catalogue`] lists the events that have names here.
@@ -54,7 +54,7 @@ pub use placement::{cpus_of, trial_cpus};
 pub use pmu_event::PmuEvent;
 pub use precise::Precise;
 pub use presence::open_for_this_thread;
-pub use probe::find_precise;
+pub use probe::{find_counting, find_precise};
 pub use rate::Rate;
 pub use refusal::Refusal;
 pub use sampling::{Notices, SamplingEvent};

@@ -22,6 +22,18 @@ pub fn trial_cpus(spec: &EventSpec, among: &BTreeSet<CpuId>) -> Vec<CpuId> {
     trial_cpus_below(Path::new(SYSTEM_ROOT), spec, among)
 }
 
+/// Whether the event is counted for several CPUs at once, as those of memory controllers and of a package's energy are.
+pub(super) fn is_shared(spec: &EventSpec) -> bool {
+    is_shared_below(Path::new(SYSTEM_ROOT), spec)
+}
+
+fn is_shared_below(root: &Path, spec: &EventSpec) -> bool {
+    match spec.kind() {
+        EventKind::Pmu(event) => Pmu::find(root, event.pmu()).is_ok_and(|pmu| pmu.is_shared()),
+        _ => false,
+    }
+}
+
 fn cpus_of_below(root: &Path, spec: &EventSpec, among: &BTreeSet<CpuId>) -> BTreeSet<CpuId> {
     let served = match spec.kind() {
         EventKind::Pmu(event) => Pmu::find(root, event.pmu()).ok().and_then(|pmu| pmu.cpus()),
@@ -80,6 +92,14 @@ mod tests {
         assert_eq!(cpus("cycles"), [1, 2, 3, 4, 5]);
         assert_eq!(cpus("uncore_imc/event=1/"), [] as [u32; 0]);
         assert_eq!(cpus("no_such_pmu/event=1/"), [1, 2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn what_is_outside_the_cores_is_shared() {
+        let root = hybrid();
+        let shared = |event: &str| is_shared_below(root.path(), &event.parse().unwrap());
+        assert!(shared("uncore_imc/event=1/"));
+        assert!(!shared("cpu_core/cycles/") && !shared("cycles") && !shared("no_such_pmu/event=1/"));
     }
 
     #[test]

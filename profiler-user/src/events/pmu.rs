@@ -75,7 +75,12 @@ impl Pmu {
 
     /// The CPUs that its events are opened on; `None` for all.
     pub(super) fn cpus(&self) -> Option<BTreeSet<CpuId>> {
-        self.list(CPUS).or_else(|| self.list("cpumask"))
+        self.list(CPUS).or_else(|| self.list(SHARERS))
+    }
+
+    /// Whether it counts for several CPUs at once, on one of which its events are opened: what they count belongs to no task.
+    pub(super) fn is_shared(&self) -> bool {
+        !self.folder.join(CPUS).exists() && self.folder.join(SHARERS).exists()
     }
 
     /// The names of its terms.
@@ -164,7 +169,10 @@ pub(super) fn some_of(names: &[String]) -> String {
 }
 
 const PMUS: &str = "/sys/bus/event_source/devices";
+/// The CPUs that a core's PMU is part of.
 const CPUS: &str = "cpus";
+/// The CPUs on which to open events of a PMU that is outside the cores.
+const SHARERS: &str = "cpumask";
 
 #[cfg(test)]
 mod tests {
@@ -190,7 +198,7 @@ mod tests {
             ("power/events/energy-pkg.unit", "Joules"),
         ]);
         let pmu = Pmu::find(root.path(), "power").unwrap();
-        assert_eq!((pmu.number(), pmu.is_core()), (Ok(19), false));
+        assert_eq!((pmu.number(), pmu.is_core(), pmu.is_shared()), (Ok(19), false, true));
         assert_eq!(pmu.cpus(), Some([CpuId(0), CpuId(4)].into()));
         assert_eq!((pmu.terms(), pmu.events()), (vec!["event".to_owned()], vec!["energy-pkg".to_owned()]));
         assert_eq!(pmu.event("energy-pkg"), Ok(Some("event=0x02".to_owned())));

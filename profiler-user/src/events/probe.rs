@@ -5,7 +5,7 @@ use super::counting::CountingEvent;
 use super::cpus::CpuId;
 use super::host_facts::HostFacts;
 use super::open_error::{Failure, OpenError, Purpose};
-use super::placement::trial_cpus;
+use super::placement::{is_shared, trial_cpus};
 use super::precise::Precise;
 use super::rate::Rate;
 use super::refusal::Refusal;
@@ -30,6 +30,10 @@ pub fn find_precise(
         return Err(refusal);
     }
     let levels = levels(spec, rate)?;
+    if is_shared(spec) {
+        let purpose = Purpose::Sample { rate, precise: Precise::ARBITRARY_SKID };
+        return Err(Refusal::of_shared(spec, purpose));
+    }
     let trials = trial_cpus(spec, cpus);
     let [best, ..] = Precise::LADDER;
     // The lowest level that is found opens on every type of core.
@@ -42,18 +46,37 @@ pub fn find_precise(
     })
 }
 
+/// Whether the event can be counted on every one of the CPUs for what they run, found by opening it on one of each type.
+///
+/// # Errors
+/// It cannot be counted here, or not by CPU.
+pub fn find_counting(spec: &EventSpec, cpus: &BTreeSet<CpuId>, facts: &HostFacts) -> Result<(), Refusal> {
+    if is_shared(spec) {
+        return Err(Refusal::of_shared(spec, Purpose::Count));
+    }
+    let mut trials = trial_cpus(spec, cpus).into_iter();
+    trials
+        .try_for_each(|cpu| CountingEvent::open(spec, cpu).map(drop))
+        .map_err(|error| Refusal::new(&error, facts))
+}
+
 /// Explains the error; where counting would do, that is the remedy.
 fn refuse(error: &OpenError, facts: &HostFacts) -> Refusal {
-    let is_rate_wrong = error.purpose.rate().is_some_and(|rate| invalid_rate(rate, facts).is_some());
-    match error.event.kind() {
-        EventKind::Pmu(_) | EventKind::Tracepoint(_)
-            if error.errno() == libc::EINVAL
-                && !is_rate_wrong
-                && CountingEvent::open(&error.event, error.cpu).is_ok() =>
-        {
-            Refusal::of_counted_only(&error.event, error.purpose)
+    if raises_no_samples(error, facts) && CountingEvent::open(&error.event, error.cpu).is_ok() {
+        return Refusal::of_counted_only(&error.event, error.purpose);
+    }
+    Refusal::new(error, facts)
+}
+
+/// Whether the answer is the one that the kernel has for events that it can only count: `EOPNOTSUPP` for a PMU that cannot interrupt,
+/// `EINVAL` from the drivers of most other PMUs and at tracepoints. The latter has other causes too.
+fn raises_no_samples(error: &OpenError, facts: &HostFacts) -> bool {
+    match (error.errno(), error.event.kind()) {
+        (libc::EOPNOTSUPP, _) => error.purpose.precise() == Precise::ARBITRARY_SKID,
+        (libc::EINVAL, EventKind::Pmu(_) | EventKind::Tracepoint(_)) => {
+            error.purpose.rate().is_none_or(|rate| invalid_rate(rate, facts).is_none())
         }
-        _ => Refusal::new(error, facts),
+        _ => false,
     }
 }
 
@@ -183,6 +206,33 @@ mod tests {
         let period = text(&page_faults, Rate::Period(NonZeroU64::MAX));
         assert!(period.contains("is above 9223372036854775807"), "{period}");
         assert!(text(&EventSpec::cpu_clock(), Rate::EVERY).contains("10000 ns"));
+    }
+
+    #[test]
+    fn what_counts_may_be_no_more_than_counted() {
+        let count =
+            |event: &str| find_counting(&event.parse().unwrap(), &[CpuId(0)].into(), &HostFacts::read());
+        assert_eq!((count("page-faults"), count("mem:0x401130:x")), (Ok(()), Ok(())));
+        let refusal = count("no_such_pmu/event=1/").unwrap_err();
+        assert!(
+            refusal.to_string().starts_with("cannot count `no_such_pmu/event=0x1/`: this machine"),
+            "{refusal}"
+        );
+    }
+
+    #[test]
+    fn which_answers_speak_of_a_pmu_that_only_counts() {
+        let speaks = |event: &str, errno, precise| {
+            let event: EventSpec = event.parse().unwrap();
+            let purpose = Purpose::Sample { rate: event.default_rate(), precise: level(precise) };
+            let error = OpenError { event, cpu: CpuId(0), purpose, failure: Failure::Open { errno } };
+            raises_no_samples(&error, &HostFacts::default())
+        };
+        assert!(speaks("cycles", libc::EOPNOTSUPP, 0));
+        assert!(!speaks("cycles", libc::EOPNOTSUPP, 1));
+        assert!(speaks("msr/tsc/", libc::EINVAL, 0));
+        assert!(!speaks("r01c4", libc::EINVAL, 0));
+        assert!(!speaks("cycles", libc::ENOENT, 0));
     }
 
     #[test]

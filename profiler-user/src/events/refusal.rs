@@ -56,6 +56,13 @@ impl Refusal {
         Self::without_asking(event, purpose, libc::EINVAL, cause.to_owned(), remedy)
     }
 
+    /// The event is counted for several CPUs at once.
+    pub(super) fn of_shared(event: &EventSpec, purpose: Purpose) -> Self {
+        let cause = "its PMU counts for several CPUs at once, so that no function can be charged with it";
+        let remedy = "measure it for the whole machine with `perf stat -a`";
+        Self::without_asking(event, purpose, libc::EOPNOTSUPP, cause.to_owned(), remedy)
+    }
+
     /// The CPU's PMU takes a precise level and ignores it.
     pub(super) fn of_precise(event: &EventSpec, rate: Rate, precise: Precise) -> Self {
         let cause = "this CPU's PMU has no precise levels".to_owned();

@@ -3,13 +3,16 @@
 use super::modifiers::Modifiers;
 use super::names::{HARDWARE, Named, SOFTWARE, WITHOUT_SAMPLES, by_event, by_name};
 use super::parse_error::ParseEventError;
+use super::pmu::Pmu;
 use super::pmu_event::{self, PmuEvent};
 use super::rate::Rate;
+use super::system_root::SYSTEM_ROOT;
 use super::tracepoint::Tracepoint;
 use super::{breakpoint, cache};
 use crate::suggest;
 use perf_event::events::{Breakpoint, Cache, Hardware, Software};
 use std::fmt;
+use std::path::Path;
 use std::str::FromStr;
 
 /// An event that can be sampled, as the user names it: what is counted, and where.
@@ -231,7 +234,7 @@ fn parse_kind(event: &str) -> Result<(EventKind, Option<&str>), ParseEventError>
         {
             Ok((EventKind::Tracepoint(Box::new(tracepoint)), modifiers_of_it))
         }
-        _ => Err(unknown(name)),
+        _ => Err(unknown(Path::new(SYSTEM_ROOT), name)),
     }
 }
 
@@ -262,15 +265,23 @@ fn parse_raw(name: &str) -> Result<Option<EventKind>, ParseEventError> {
     }
 }
 
-fn unknown(name: &str) -> ParseEventError {
-    let hardware = HARDWARE.iter().flat_map(Named::spellings).map(str::to_owned);
-    let software = SOFTWARE.iter().flat_map(Named::spellings).map(str::to_owned);
-    let known = hardware.chain(software).chain(cache::all().map(|event| cache::canonical(&event)));
-    ParseEventError::Unknown { name: name.to_owned(), suggestions: suggest::nearest(name, known) }
+/// The machine is asked only for what to suggest: a PMU's own event is written with the PMU.
+fn unknown(root: &Path, name: &str) -> ParseEventError {
+    let pmus = Pmu::all(root).unwrap_or_default();
+    let of_pmus = pmus.iter().filter(|pmu| pmu.events().iter().any(|event| event == name));
+    let mut suggestions: Vec<String> = of_pmus.map(|pmu| format!("{}/{name}/", pmu.name())).collect();
+    if suggestions.is_empty() {
+        let hardware = HARDWARE.iter().flat_map(Named::spellings).map(str::to_owned);
+        let software = SOFTWARE.iter().flat_map(Named::spellings).map(str::to_owned);
+        let known = hardware.chain(software).chain(cache::all().map(|event| cache::canonical(&event)));
+        suggestions = suggest::nearest(name, known);
+    }
+    ParseEventError::Unknown { name: name.to_owned(), suggestions }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::system_root::write;
     use super::*;
 
     fn parse(event: &str) -> EventSpec {
@@ -363,6 +374,15 @@ mod tests {
         assert!(error("pagefaults").contains("`page-faults`"));
         assert!(error("").starts_with("unknown event ``"));
         assert!(error("r0x1c4").starts_with("unknown event"));
+    }
+
+    #[test]
+    fn an_event_of_a_pmu_is_suggested_with_its_pmu() {
+        let root = tempfile::tempdir().unwrap();
+        write(root.path(), "/sys/bus/event_source/devices/cpu_core/events/slots", "event=0x00,umask=0x4");
+        let text = |name: &str| unknown(root.path(), name).to_string();
+        assert_eq!(text("slots"), "unknown event `slots`: did you mean `cpu_core/slots/`?");
+        assert!(text("cyles").contains("`cycles`"));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::fmt;
 use anyhow::Context as _;
 
 use crate::events::{
-    CountingEvent, CpuId, EventSpec, HostFacts, Precise, Refusal, cpus, find_precise, open_for_this_thread,
+    CpuId, EventSpec, HostFacts, Precise, Refusal, cpus, find_counting, find_precise, open_for_this_thread,
     trial_cpus,
 };
 
@@ -55,13 +55,13 @@ impl Host {
     /// What can be done with an event that cannot be sampled.
     fn beyond_sampling(&self, spec: &EventSpec, refusal: &Refusal) -> Opens {
         let why = Why::from(refusal);
-        let cpus = trial_cpus(spec, &self.cpus);
-        if cpus.iter().all(|&cpu| CountingEvent::open(spec, cpu).is_ok()) {
+        if find_counting(spec, &self.cpus, &self.facts).is_ok() {
             return Opens::Counting { why };
         }
         if !is_permission(refusal.errno()) {
             return Opens::Not { why };
         }
+        let cpus = trial_cpus(spec, &self.cpus);
         let absent = cpus.iter().find_map(|&cpu| open_for_this_thread(spec, cpu).err());
         match absent.filter(|error| !is_permission(error.errno())) {
             Some(error) => Opens::Not { why: Why::from(&Refusal::new(&error, &self.facts)) },

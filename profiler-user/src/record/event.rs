@@ -7,7 +7,7 @@ use profiler_common::limits::{MAX_COUNTERS, MAX_EVENTS};
 
 use crate::cli::Options;
 use crate::events::{
-    CountingEvent, CpuId, EventList, EventSet, EventSpec, HostFacts, ListedEvent, Rate, Refusal, cpus,
+    CpuId, EventList, EventSet, EventSpec, HostFacts, ListedEvent, Rate, Refusal, cpus, find_counting,
     find_precise, fitting, trial_cpus,
 };
 use crate::kernel::{KernelError, SampledEvent};
@@ -45,18 +45,13 @@ pub(super) enum EventsError {
     /// More than the kernel side has room for.
     #[error("--counters names {asked} events, and bpfprof measures at most {most} at a time; name fewer")]
     TooMany { asked: usize, most: u32 },
-    /// A counter that raises no interrupt.
-    #[error("{refusal}; an event that only counts can be read at samples: --attribution delta")]
-    OnlyCounts { refusal: Refusal },
 }
 
 impl EventsError {
     /// The cause alone.
     fn cause(&self) -> String {
         match self {
-            Self::Kernel(KernelError::Event(refusal)) | Self::OnlyCounts { refusal } => {
-                refusal.cause().into()
-            }
+            Self::Kernel(KernelError::Event(refusal)) => refusal.cause().into(),
             other => other.to_string(),
         }
     }
@@ -193,7 +188,7 @@ fn choose_counters(
             if set.is_none() {
                 return Err(refusal);
             }
-            chosen.missing.push(MissingCounter { name: spec.to_string(), reason: refusal.cause() });
+            chosen.missing.push(MissingCounter { name: spec.name(), reason: refusal.cause() });
         }
     }
     chosen.counters = counters;
@@ -216,22 +211,15 @@ impl ChosenCounters {
         chosen: &ChosenEvents,
         cpus: &BTreeSet<CpuId>,
     ) -> Result<(), EventsError> {
-        let counting = trial_cpus(spec, cpus)
-            .into_iter()
-            .try_for_each(|cpu| CountingEvent::open(spec, cpu).map(drop))
-            .map_err(|error| Refusal::new(&error, &chosen.host));
         match self {
             Self::Read(counters) => {
-                counting?;
+                find_counting(spec, cpus, &chosen.host)?;
                 counters.push(spec.clone());
             }
             Self::Sampled(counters) => {
                 let rate = counter_rate(spec, chosen.main.rate);
-                match (find_precise(spec, rate, cpus, &chosen.host), counting) {
-                    (Ok(precise), _) => counters.push(SampledEvent { spec: spec.clone(), rate, precise }),
-                    (Err(refusal), Ok(())) => return Err(EventsError::OnlyCounts { refusal }),
-                    (Err(refusal), Err(_)) => return Err(refusal.into()),
-                }
+                let precise = find_precise(spec, rate, cpus, &chosen.host)?;
+                counters.push(SampledEvent { spec: spec.clone(), rate, precise });
             }
         }
         Ok(())
@@ -264,7 +252,7 @@ fn leave_out_what_does_not_fit(
     let left_out: Vec<&EventSpec> = specs.iter().skip(fit.max(1)).filter(|spec| of_set(spec)).collect();
     chosen.counters.keep(|spec| !left_out.contains(&spec));
     chosen.missing.extend(left_out.into_iter().map(|spec| MissingCounter {
-        name: spec.to_string(),
+        name: spec.name(),
         reason: "the PMU has no counter left for it; asked for by name it takes turns with the others".into(),
     }));
     Ok(())

@@ -415,7 +415,7 @@ impl Session {
         self.recording.scale(id, accounting.counted);
         let total = self.recording.total(id);
         let info = EventInfo {
-            name: spec.to_string(),
+            name: spec.name(),
             unit: spec.unit().into(),
             rate: rate.describe(spec),
             precise: precise.level(),
@@ -441,9 +441,9 @@ impl Session {
         let total = self.recording.total(id);
         let scaled = |value: u64| Counted { value, ..counted }.scaled();
         EventInfo {
-            name: spec.to_string(),
+            name: spec.name(),
             unit: spec.unit().into(),
-            rate: format!("read at each sample of {}", self.events.main.spec),
+            rate: format!("read at each sample of {}", self.events.main.spec.name()),
             precise: 0,
             fallback: None,
             attribution: Attribution::Delta,
