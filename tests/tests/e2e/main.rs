@@ -21,5 +21,6 @@ mod short_lived;
 mod signals;
 mod stdout;
 mod throttle;
+mod tracepoint;
 mod unwind;
 mod unwind_tables;
