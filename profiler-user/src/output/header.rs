@@ -25,15 +25,17 @@ const LABEL: usize = 9;
 /// Those of `to`.
 pub fn write_header(header: &Header, to: &mut dyn Write) -> io::Result<()> {
     let event = &header.event;
-    writeln!(
-        to,
-        "bpfprof: {} of {} ({}) in {:.1} s from {}",
-        counted(header.samples, "sample"),
-        printable(&event.name),
-        printable(&weight(header.weight, &event.unit)),
-        header.seconds,
-        printable(&header.target),
-    )?;
+    // A file of another program may say neither.
+    let samples = match (&header.source, header.samples) {
+        (Some(_), 0) => String::new(),
+        (_, samples) => format!("{} of ", counted(samples, "sample")),
+    };
+    let seconds = match (&header.source, header.seconds) {
+        (Some(_), seconds) if seconds <= 0.0 => String::new(),
+        (_, seconds) => format!(" in {seconds:.1} s"),
+    };
+    let (name, amount) = (printable(&event.name), printable(&weight(header.weight, &event.unit)));
+    writeln!(to, "bpfprof: {samples}{name} ({amount}){seconds} from {}", printable(&header.target))?;
     let cpus = match header.source {
         None => format!(", on {}", counted(header.cpus as u64, "CPU")),
         Some(_) => String::new(),

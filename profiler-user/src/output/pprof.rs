@@ -14,7 +14,7 @@ use super::header::write_header;
 use crate::pprof::schema::{
     Function, Label, Line, Location, Mapping, Profile as Part, Sample as Row, ValueType,
 };
-use crate::pprof::{Columns, KERNEL_START, event_type, label, to_comment};
+use crate::pprof::{Columns, KERNEL_START, event_type, label, to_comments};
 use crate::profile::{EventInfo, Frame, FrameId, FrameKind, MappingId, Profile, Sample, StackId, TaskId};
 
 /// Samples that are encoded at a time.
@@ -57,7 +57,7 @@ fn head(profile: &Profile, texts: &mut Texts) -> io::Result<Part> {
     let mut words = Vec::new();
     write_header(header, &mut words)?;
     let mut comment: Vec<i64> = String::from_utf8_lossy(&words).lines().map(|line| texts.add(line)).collect();
-    comment.push(texts.add(&to_comment(header)?));
+    comment.extend(to_comments(header)?.iter().map(|line| texts.add(line)));
     Ok(Part {
         sample_type: Columns::new(header.counters.len()).types(&events, |text| texts.add(text)),
         time_nanos: header.began.map_or(0, signed),
@@ -102,6 +102,8 @@ struct Places {
 impl Places {
     fn of(profile: &Profile) -> Self {
         let mut places = Self { mappings: IndexSet::new(), locations: IndexSet::new() };
+        // Readers take the first for the program.
+        places.mappings.extend(program(profile).map(|mapping| (mapping, false)));
         let used: HashSet<StackId> = profile.samples.iter().map(|sample| sample.stack).collect();
         for (stack, _) in (0..).map(StackId).zip(&profile.stacks).filter(|(stack, _)| used.contains(stack)) {
             for chain in chains(profile, profile.stack(stack)) {
@@ -167,6 +169,23 @@ impl Places {
             .collect();
         Part { mapping, location, function, ..Part::default() }
     }
+}
+
+/// The object that most samples lie in or were called from, libraries aside.
+fn program(profile: &Profile) -> Option<MappingId> {
+    let is_program: Vec<bool> = profile
+        .mappings
+        .iter()
+        .map(|mapping| mapping.path.starts_with('/') && !mapping.name.contains(".so"))
+        .collect();
+    let mut samples: HashMap<MappingId, u64> = HashMap::new();
+    for sample in &profile.samples {
+        let mut mappings = profile.stack(sample.stack).iter().map(|&frame| profile.frame(frame).mapping);
+        if let Some(mapping) = mappings.find(|mapping| is_program[mapping.0 as usize]) {
+            *samples.entry(mapping).or_default() += sample.samples;
+        }
+    }
+    samples.into_iter().max_by_key(|&(mapping, samples)| (samples, mapping)).map(|(mapping, _)| mapping)
 }
 
 /// A stack, each function with those that are inlined into it. An inlined frame without its function stands alone.

@@ -60,17 +60,17 @@ const NOTHING: &str = "–";
 
 fn shares(table: &Table, rows: &[&Row]) -> [Column; 4] {
     let share = |sum: &Sum| table.share(EventId::MAIN, sum);
-    let percent = |share: Option<Estimate>| {
-        share.map_or_else(|| NOTHING.into(), |share| format!("{:.2}", share.value * 100.0))
+    let percent = |sum: &Sum| {
+        table.part(EventId::MAIN, sum).map_or_else(|| NOTHING.into(), |part| format!("{:.2}", part * 100.0))
     };
     let interval = |share: Option<Estimate>| {
         let ends = |share: Estimate| format!("{:.1}–{:.1}", share.low * 100.0, share.high * 100.0);
         share.map_or_else(|| NOTHING.into(), ends)
     };
     [
-        Column::number("self %", rows.iter().map(|row| percent(share(&row.own[0])))),
+        Column::number("self %", rows.iter().map(|row| percent(&row.own[0]))),
         Column::number("95 % interval", rows.iter().map(|row| interval(share(&row.own[0])))),
-        Column::number("total %", rows.iter().map(|row| percent(share(&row.total[0])))),
+        Column::number("total %", rows.iter().map(|row| percent(&row.total[0]))),
         Column::number("samples", rows.iter().map(|row| thousands(row.own[0].samples))),
     ]
 }

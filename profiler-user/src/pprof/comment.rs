@@ -1,4 +1,6 @@
-//! The header among the comments of a pprof file: one line of JSON, which reading gives back whole.
+//! The header among the comments of a pprof file: JSON, which reading gives back whole.
+//!
+//! It is cut into lines: pprof shows comments beside its graphs, as wide as the longest is.
 
 use std::borrow::Cow;
 
@@ -9,24 +11,47 @@ use crate::profile::Header;
 /// Version of the line's form. It grows when a reader of the old form would misread the new one; added members do not count.
 const FORM: u32 = 1;
 
-/// How the line begins.
+/// How it begins.
 const BEGIN: &str = "{\"bpfprof\":";
 
+/// Characters of a line.
+const WIDTH: usize = 120;
+
 #[derive(Serialize, Deserialize)]
-struct Line<'a> {
+struct Document<'a> {
     bpfprof: u32,
     header: Cow<'a, Header>,
 }
 
-/// The header as a comment.
-pub(crate) fn to_comment(header: &Header) -> serde_json::Result<String> {
-    serde_json::to_string(&Line { bpfprof: FORM, header: Cow::Borrowed(header) })
+/// The header as comments.
+pub(crate) fn to_comments(header: &Header) -> serde_json::Result<Vec<String>> {
+    let text = serde_json::to_string(&Document { bpfprof: FORM, header: Cow::Borrowed(header) })?;
+    let characters: Vec<char> = text.chars().collect();
+    Ok(characters.chunks(WIDTH).map(String::from_iter).collect())
 }
 
-/// The header that a comment holds; `None` for other comments, and for those of a later version that changed its meaning.
-pub(crate) fn header_of(comment: &str) -> Option<Header> {
-    let line: Line<'_> = comment.starts_with(BEGIN).then(|| serde_json::from_str(comment).ok())??;
-    (line.bpfprof == FORM).then(|| line.header.into_owned())
+/// The headers among comments, without those of a later version that changed their meaning.
+pub(crate) fn headers_in<'a>(comments: impl Iterator<Item = &'a str>) -> Vec<Header> {
+    let mut headers = Vec::new();
+    let mut text = String::new();
+    for comment in comments {
+        if comment.starts_with(BEGIN) {
+            text.clear();
+        } else if text.is_empty() {
+            continue;
+        }
+        text.push_str(comment);
+        // Whether it is whole shows only when it is read; a line that ends so may be within it.
+        if comment.ends_with('}')
+            && let Ok(document) = serde_json::from_str::<Document<'_>>(&text)
+        {
+            text.clear();
+            if document.bpfprof == FORM {
+                headers.push(document.header.into_owned());
+            }
+        }
+    }
+    headers
 }
 
 #[cfg(test)]
@@ -36,14 +61,24 @@ mod tests {
     #[test]
     fn a_header_comes_back_as_it_was() {
         let header = Header {
-            target: "command \"x\"\n".into(),
+            target: format!("command \"x\"\n {} ü", "}".repeat(1000)),
             seconds: 10.000_000_000_000_002,
             began: Some(u64::MAX),
             ..Header::default()
         };
-        let comment = to_comment(&header).unwrap();
-        assert!(!comment.contains('\n'), "{comment}");
-        assert_eq!(header_of(&comment), Some(header));
+        let mut comments = to_comments(&header).unwrap();
+        assert!(
+            comments.len() > 3 && comments.iter().all(|line| line.chars().count() <= WIDTH),
+            "{comments:?}"
+        );
+        comments.insert(0, "bpfprof: 3 samples".into());
+        comments.push("added later".into());
+        let read = |comments: &[String]| headers_in(comments.iter().map(String::as_str));
+        assert_eq!(read(&comments), [header]);
+        comments.extend(to_comments(&Header::default()).unwrap());
+        assert_eq!(read(&comments).len(), 2);
+        comments.remove(2);
+        assert_eq!(read(&comments), [Header::default()]);
     }
 
     #[test]
@@ -51,8 +86,9 @@ mod tests {
         for other in
             ["", "bpfprof: 3 samples", "{\"bpfprof\":", "{\"bpfprof\":2,\"header\":{}}", "{\"bpfprof\":1}"]
         {
-            assert_eq!(header_of(other), None, "{other}");
+            assert!(headers_in([other].into_iter()).is_empty(), "{other}");
         }
-        assert_eq!(header_of("{\"bpfprof\":1,\"header\":{\"more\":1}}"), Some(Header::default()));
+        let read = headers_in(["{\"bpfprof\":1,\"header\":{\"more\":1}}"].into_iter());
+        assert_eq!(read, [Header::default()]);
     }
 }

@@ -3,7 +3,7 @@
 mod comment;
 pub(crate) mod schema;
 
-pub(crate) use comment::{header_of, to_comment};
+pub(crate) use comment::{headers_in, to_comments};
 
 use crate::profile::EventInfo;
 use schema::ValueType;

@@ -194,6 +194,13 @@ impl Table {
         Some(self.share(event, part)?.scaled(whole.weight as f64))
     }
 
+    /// A part of all that the profile has of an event; `None` when it has nothing.
+    #[must_use]
+    pub fn part(&self, event: EventId, part: &Sum) -> Option<f64> {
+        let whole = self.whole.get(usize::from(event.0))?.weight;
+        (whole > 0).then(|| part.weight as f64 / whole as f64)
+    }
+
     /// A part of all that the profile has of an event, with its sampling interval.
     #[must_use]
     pub fn share(&self, event: EventId, part: &Sum) -> Option<Estimate> {

@@ -26,9 +26,11 @@ pub(super) fn read(text: &str) -> Result<Profile, SavedError> {
         let stack = builder.add_stack(ids)?;
         builder.add_sample(Sample { task, stack, slice: 0, event: EventId::MAIN, samples: 0, weight })?;
     }
-    let event = foreign::event("folded stacks", "in the file's unit", "rate not known");
-    let source = "folded stacks: the event, the number of samples, what was lost and how whole the stacks are is not known";
-    let header = foreign::header(source, event, Vec::new(), Slices { count: 1, seconds: 0.0 });
+    let event = foreign::event("an event that the file does not name", "units", "rate not known");
+    let source =
+        "stacks alone: the number of samples, what was lost and how whole the stacks are is not known";
+    let header =
+        foreign::header("folded stacks", source, event, Vec::new(), Slices { count: 1, seconds: 0.0 });
     Ok(builder.finish(header)?.0)
 }
 

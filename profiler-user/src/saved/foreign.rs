@@ -4,9 +4,15 @@ use super::builder::Builder;
 use crate::profile::{EventInfo, Frame, FrameId, FrameKind, Function, Header, Mapping, MappingId, Slices};
 
 /// A header that claims nothing but what is given.
-pub(super) fn header(source: &str, main: EventInfo, counters: Vec<EventInfo>, slices: Slices) -> Header {
+pub(super) fn header(
+    target: &str,
+    source: &str,
+    main: EventInfo,
+    counters: Vec<EventInfo>,
+    slices: Slices,
+) -> Header {
     Header {
-        target: "a file".into(),
+        target: target.into(),
         source: Some(source.into()),
         event: main,
         counters,

@@ -107,8 +107,8 @@ fn finish(mut builder: Builder, events: &[&str], samples: Vec<Timed>) -> Result<
     };
     let mut infos = events.iter().map(info);
     let main = infos.next().ok_or(SavedError::Empty)?;
-    let source = "the text of perf script: what was lost and how whole the stacks are is not known";
-    Ok(builder.finish(foreign::header(source, main, infos.collect(), slices))?.0)
+    let source = "samples alone: what was lost and how whole the stacks are is not known";
+    Ok(builder.finish(foreign::header("the text of perf script", source, main, infos.collect(), slices))?.0)
 }
 
 /// Gives inlined frames, innermost first, the object of the function behind them that they are part of.

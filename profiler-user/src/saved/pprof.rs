@@ -10,7 +10,7 @@ use super::SavedError;
 use super::builder::{Builder, MOST_EVENTS};
 use super::foreign::{self, UNKNOWN};
 use crate::pprof::schema::{self, Label};
-use crate::pprof::{Columns, KERNEL_START, header_of, label};
+use crate::pprof::{Columns, KERNEL_START, headers_in, label};
 use crate::profile::{
     EventId, Frame, FrameId, FrameKind, Function, Header, Line, MappingId, Profile, Sample, Slices, StackId,
     Task, TaskId,
@@ -66,7 +66,8 @@ struct EventColumns {
 }
 
 fn header(file: &schema::Profile, texts: &Texts) -> Result<(Header, Vec<EventColumns>), SavedError> {
-    let mut own = file.comment.iter().filter_map(|&comment| header_of(texts.get(comment).ok()?));
+    let comments = file.comment.iter().filter_map(|&comment| texts.get(comment).ok());
+    let mut own = headers_in(comments.map(|comment| &**comment)).into_iter();
     // Two headers are of two recordings that another program added up: neither holds.
     if let (Some(header), None) = (own.next(), own.next())
         && Columns::new(header.counters.len()).count() == file.sample_type.len()
@@ -117,11 +118,11 @@ fn foreign_header(file: &schema::Profile, texts: &Texts) -> Result<(Header, Vec<
     let main = infos.remove(0);
     let seconds = file.duration_nanos.max(0) as f64 / 1e9;
     let source = if samples.is_some() {
-        "a pprof file of another program: what was lost and how whole the stacks are is not known"
+        "made by another program: what was lost and how whole the stacks are is not known"
     } else {
-        "a pprof file of another program: the number of samples, what was lost and how whole the stacks are is not known"
+        "made by another program: the number of samples, what was lost and how whole the stacks are is not known"
     };
-    let mut header = foreign::header(source, main, infos, Slices { count: 1, seconds });
+    let mut header = foreign::header("a pprof file", source, main, infos, Slices { count: 1, seconds });
     header.began = u64::try_from(file.time_nanos).ok().filter(|&began| began > 0);
     Ok((header, events))
 }
