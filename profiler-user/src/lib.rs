@@ -5,6 +5,7 @@
 
 pub mod cache_folder;
 pub mod cli;
+pub mod diff;
 pub mod events;
 pub mod help;
 pub mod kernel;

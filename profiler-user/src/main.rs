@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use bpfprof::cli::{self, Command};
-use bpfprof::{help, list, record, report, say::say};
+use bpfprof::{diff, help, list, record, report, say::say};
 
 fn main() -> ExitCode {
     let command = match cli::parse(std::env::args_os()) {
@@ -14,6 +14,7 @@ fn main() -> ExitCode {
         Command::Record(options) => record::run(options),
         Command::List(options) => list::run(options),
         Command::Report(options) => report::run(options),
+        Command::Diff(options) => diff::run(options),
         Command::Help(topic) => help::run(*topic),
     };
     done.unwrap_or_else(|error| {

@@ -3,6 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use super::args::Args;
+use super::diff::DiffArgs;
 use super::help::HelpArgs;
 use super::list::ListArgs;
 use super::report::ReportArgs;
@@ -35,6 +36,7 @@ pub(super) struct CommandLine {
 pub(super) enum SubcommandArgs {
     List(ListArgs),
     Report(Box<ReportArgs>),
+    Diff(DiffArgs),
     Help(HelpArgs),
 }
 
@@ -42,6 +44,7 @@ const USAGE: &str = "\
 bpfprof [OPTIONS] <--pid PID | --tid TID | --all | --cgroup PATH | -- COMMAND [ARG…]>
        bpfprof list [OPTIONS] [PATTERN]
        bpfprof report [OPTIONS] FILE
+       bpfprof diff [OPTIONS] BEFORE AFTER
        bpfprof help [TOPIC]";
 
 const EXAMPLES: &str = "\
@@ -50,6 +53,7 @@ Examples:
   sudo bpfprof -o flame.svg -- ./target/release/app
   sudo bpfprof --all --duration 30s -o host.pb.gz -o host.svg -o host.json
   bpfprof report host.pb.gz --by object
+  bpfprof diff before.pb.gz after.pb.gz --fail-on-regression 5%
 
 Exit status: 0 done; 1 bpfprof could not do it; 2 wrong usage; for a command that ran, its own status (128 + signal when it was killed).
 One Ctrl-C stops sampling and writes every output; a second one aborts.";

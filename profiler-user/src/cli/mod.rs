@@ -2,6 +2,7 @@
 
 mod args;
 mod command_line;
+mod diff;
 mod help;
 mod list;
 mod options;
@@ -18,6 +19,7 @@ use crate::say::say;
 use command_line::{CommandLine, SubcommandArgs};
 use help::HelpArgs;
 
+pub use diff::{DiffFormat, DiffOptions};
 pub use help::Topic;
 pub use list::ListOptions;
 pub use options::{Options, Target, UsageError};
@@ -33,6 +35,8 @@ pub enum Command {
     List(ListOptions),
     /// Show a saved profile.
     Report(Box<ReportOptions>),
+    /// Compare two.
+    Diff(Box<DiffOptions>),
     /// Explain something.
     Help(Topic),
 }
@@ -80,6 +84,10 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command, Usage>
         Some(SubcommandArgs::Report(args)) => {
             let options = args.check().map_err(Usage::Conflict)?;
             Ok(Command::Report(Box::new(options)))
+        }
+        Some(SubcommandArgs::Diff(args)) => {
+            let options = args.check().map_err(Usage::Conflict)?;
+            Ok(Command::Diff(Box::new(options)))
         }
         Some(SubcommandArgs::Help(HelpArgs { topic: Some(topic) })) => Ok(Command::Help(topic)),
         Some(SubcommandArgs::Help(HelpArgs { topic: None })) => {
@@ -185,6 +193,25 @@ mod tests {
         assert!(matches!(command("help metrics"), Ok(Command::Help(Topic::Metrics))));
         assert!(command("help").unwrap_err().contains("Usage: bpfprof"));
         assert!(command("help everything").unwrap_err().contains("metrics"));
+    }
+
+    #[test]
+    fn what_a_comparison_allows_is_a_percentage() {
+        let allowed = |line: &str| match command(line)? {
+            Command::Diff(options) => Ok(options.allowed_growth),
+            other => Err(format!("{other:?}")),
+        };
+        assert_eq!(allowed("diff a b -o x.svg -o y.json"), Ok(None));
+        assert_eq!(allowed("diff a b --fail-on-regression 5%"), Ok(Some(0.05)));
+        assert_eq!(allowed("diff a b --fail-on-regression 12.5"), Ok(Some(0.125)));
+        for wrong in [
+            "diff a",
+            "diff a b -o x.folded",
+            "diff a b --fail-on-regression x",
+            "diff a b --fail-on-regression -1",
+        ] {
+            assert!(allowed(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -82,6 +82,9 @@ pub enum UsageError {
     /// A rate for an event that has one of its own.
     #[error("the event {0} says its period itself: leave --freq and --period out, or period=… in the event")]
     TwoRates(Box<EventSpec>),
+    /// A comparison of no known format.
+    #[error("cannot tell the format of `{0}` by its extension: a comparison is written as .svg or .json")]
+    DiffFormat(String),
     /// A pattern that is none.
     #[error("--{option}: {error}")]
     Pattern {

@@ -247,7 +247,7 @@ fn lacking(objects: &[ObjectLack], what: &str, header: &Header, to: &mut dyn Wri
 }
 
 fn line(to: &mut dyn Write, label: &str, text: &str) -> io::Result<()> {
-    writeln!(to, "  {label:<LABEL$} {text}")
+    writeln!(to, "  {label:<LABEL$} {}", printable(text))
 }
 
 #[cfg(test)]

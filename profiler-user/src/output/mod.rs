@@ -2,6 +2,7 @@
 
 mod coloring;
 mod columns;
+mod diff;
 pub mod file;
 mod firefox;
 mod folded;
@@ -18,6 +19,7 @@ mod text;
 mod time_order;
 mod view;
 
+pub use diff::{write_diff_json, write_diff_svg, write_diff_table};
 pub use folded::Weight;
 pub use format::{Format, UnknownFormat};
 pub use header::write_header;

@@ -165,7 +165,8 @@ impl Places {
         }
         let function = (1..)
             .zip(functions)
-            .map(|(id, (name, filename))| Function { id, name, system_name: name, filename })
+            // Without a system name, or pprof would shorten the names: `<` and `>` look to it like C++.
+            .map(|(id, (name, filename))| Function { id, name, filename, ..Function::default() })
             .collect();
         Part { mapping, location, function, ..Part::default() }
     }

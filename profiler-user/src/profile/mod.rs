@@ -1,5 +1,6 @@
 //! The profile: first as addresses ([`Recording`]), then as names ([`Profile`]). Pure data, no I/O.
 
+pub mod diff;
 mod filter;
 mod header;
 mod measured;

@@ -16,6 +16,11 @@ impl Slicer {
         Self { whole: sums(profile, all) }
     }
 
+    /// Weight of all samples of the main event, by slice.
+    pub(super) fn whole(mut self) -> Vec<f64> {
+        self.whole.swap_remove(0)
+    }
+
     /// The share of some samples in an event; `samples` are indices in the profile.
     pub(super) fn share(
         &self,

@@ -1,0 +1,163 @@
+//! The table of what changed.
+
+use std::io::{self, Write};
+
+use super::super::text::{printable, thousands};
+use crate::profile::diff::{Diff, Mark, MetricChange, Row, SIGNIFICANT, Scale};
+
+/// Writes the functions, what changed first, and what the marks mean.
+///
+/// # Errors
+///
+/// Those of `to`.
+pub fn write_diff_table(
+    diff: &Diff,
+    rows: usize,
+    width: Option<usize>,
+    to: &mut dyn Write,
+) -> io::Result<()> {
+    let mut lines = vec![heads(diff)];
+    lines.extend(diff.rows.iter().take(rows).map(|row| cells(diff, row)));
+    let columns = lines[0].len();
+    let names = columns - 2;
+    let widths: Vec<usize> = (0..columns)
+        .map(|column| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0))
+        .collect();
+    for line in &lines {
+        let mut text = String::new();
+        for (column, cell) in line.iter().enumerate() {
+            let pad = " ".repeat(widths[column].min(NAME_COLUMN).saturating_sub(cell.chars().count()));
+            // Numbers to the right, names to the left.
+            if column < names {
+                text.push_str(&pad);
+                text.push_str(cell);
+            } else {
+                text.push_str(cell);
+                text.push_str(&pad);
+            }
+            text.push_str("  ");
+        }
+        let text: String = text.chars().take(width.unwrap_or(usize::MAX)).collect();
+        writeln!(to, "{}", text.trim_end())?;
+    }
+    let hidden = diff.rows.len().saturating_sub(rows);
+    if hidden > 0 {
+        writeln!(to, "… and {} more functions", thousands(hidden as u64))?;
+    }
+    writeln!(to, "{}", verdict(diff))
+}
+
+/// Widest column for names.
+const NAME_COLUMN: usize = 60;
+
+fn heads(diff: &Diff) -> Vec<String> {
+    let what = match diff.scale {
+        Scale::Normalised => ["before %", "after %", "difference"],
+        Scale::Absolute => ["before", "after", "difference"],
+    };
+    let mut heads: Vec<String> = ["", "change"].into_iter().chain(what).map(str::to_owned).collect();
+    heads.extend(["95 % interval", "samples"].map(str::to_owned));
+    heads.extend(diff.metrics.iter().map(|metric| metric.title.to_owned()));
+    heads.extend(["function", "object"].map(str::to_owned));
+    heads
+}
+
+fn cells(diff: &Diff, row: &Row) -> Vec<String> {
+    let mark = match row.mark {
+        Some(Mark::Slower) => "▲",
+        Some(Mark::Faster) => "▼",
+        None => "",
+    };
+    let change = match row.change {
+        _ if row.before.own.weight == 0 && row.after.own.weight == 0 => DASH.into(),
+        None => "new".into(),
+        Some(0.0) => "gone".into(),
+        Some(change) => format!("×{change:.2}"),
+    };
+    let amount = |share: f64, weight: u64| match diff.scale {
+        Scale::Normalised => format!("{:.2}", share * 100.0),
+        Scale::Absolute => thousands(weight),
+    };
+    let signed = |value: f64| match diff.scale {
+        Scale::Normalised => format!("{:+.2}", value * 100.0),
+        Scale::Absolute => format!("{value:+.0}"),
+    };
+    let (before, after) = (row.before.own, row.after.own);
+    let moved = match diff.scale {
+        Scale::Normalised => row.after.own_share - row.before.own_share,
+        Scale::Absolute => after.weight as f64 - before.weight as f64,
+    };
+    let interval = row.difference.map_or_else(
+        || DASH.into(),
+        |difference| format!("{} to {}", signed(difference.low), signed(difference.high)),
+    );
+    let mut cells = vec![
+        mark.into(),
+        change,
+        amount(row.before.own_share, before.weight),
+        amount(row.after.own_share, after.weight),
+        signed(moved),
+        interval,
+        format!("{}→{}", thousands(before.samples), thousands(after.samples)),
+    ];
+    for number in 0..diff.metrics.len() {
+        cells.push(row.metrics.get(number).map_or_else(|| DASH.into(), metric));
+    }
+    cells.extend([printable(&row.name), printable(&row.object)]);
+    cells
+}
+
+const DASH: &str = "–";
+
+fn metric(change: &MetricChange) -> String {
+    let value = |run: Option<f64>| run.map_or_else(|| DASH.into(), |value| format!("{value:.3}"));
+    let mark = if change.is_marked { "*" } else { "" };
+    let (before, after) = (change.before.map(|run| run.value), change.after.map(|run| run.value));
+    if before.is_none() && after.is_none() {
+        return DASH.into();
+    }
+    format!("{}→{}{mark}", value(before), value(after))
+}
+
+fn verdict(diff: &Diff) -> String {
+    if let Some(too_short) = &diff.too_short {
+        return format!("nothing can be marked: {too_short}");
+    }
+    let marked = diff.rows.iter().filter(|row| row.mark.is_some()).count();
+    let rest = match diff.scale {
+        Scale::Normalised => {
+            "; change is against the functions that are not marked, since where one share grows the others shrink"
+        }
+        Scale::Absolute => "",
+    };
+    format!(
+        "▲ slower, ▼ faster, * another metric: {marked} of {} marked at {} % in {} comparisons{rest}",
+        thousands(diff.rows.len() as u64),
+        SIGNIFICANT * 100.0,
+        thousands(diff.comparisons as u64),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::testing::profile;
+
+    #[test]
+    fn both_sides_and_what_they_lack_are_shown() {
+        let before = profile(&[("main;f", 75, 75), ("main;old", 25, 25)]);
+        let after = profile(&[("main;f", 50, 50), ("main;new\x1b", 50, 50)]);
+        let diff = Diff::new(&before, &after, Scale::Normalised).unwrap();
+        let mut text = Vec::new();
+        write_diff_table(&diff, 3, None, &mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 6, "{text}");
+        assert!(lines[1].contains("new\u{fffd}") && lines[1].contains("+50.00"), "{text}");
+        assert!(
+            text.contains("75→50") && text.contains("gone") && text.contains("1 more functions"),
+            "{text}"
+        );
+        assert!(text.contains("nothing can be marked: measured in too few"), "{text}");
+    }
+}

@@ -1,0 +1,131 @@
+//! Which functions changed.
+//!
+//! Shares add up to 1: where one function grows, all others shrink, and a test of each share alone would mark them all. So functions that changed are
+//! set aside one by one, each time the one that leaves the others most alike, until the rest is alike in both runs. What is marked is the
+//! smallest set of changes that explains the difference.
+
+use super::{SIGNIFICANT, Scale};
+use crate::profile::statistics::{Difference, Repeat, Slice, difference, holm, repeat};
+
+/// Functions that are tried for being set aside: those that differ most.
+const TRIED: usize = 16;
+
+/// Functions by which it is judged how alike the others are left: those with the most samples.
+const JUDGES: usize = 128;
+
+/// Functions that are set aside at most: with more changes than these the runs have little in common.
+const MOST_SET_ASIDE: usize = 64;
+
+/// A function that is compared: what each slice added to it, before and after.
+pub(super) struct Candidate([Vec<f64>; 2]);
+
+/// What came of it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Marking {
+    /// Corrected for the number of comparisons; `None` where a run is too short to say.
+    pub(super) p: Option<f64>,
+    /// Whether it costs more.
+    pub(super) grew: bool,
+}
+
+impl Candidate {
+    pub(super) fn new(before: Vec<f64>, after: Vec<f64>) -> Self {
+        Self([before, after])
+    }
+
+    /// After less before: of the shares, or of the costs over runs of these lengths.
+    pub(super) fn difference(
+        &self,
+        wholes: &[Vec<f64>; 2],
+        scale: Scale,
+        seconds: [f64; 2],
+    ) -> Option<Difference> {
+        let [before, after] = self.repeats(wholes)?;
+        Some(match scale {
+            Scale::Normalised => difference(&before, &after),
+            Scale::Absolute => difference(&before.scaled(seconds[0]), &after.scaled(seconds[1])),
+        })
+    }
+
+    fn repeats(&self, wholes: &[Vec<f64>; 2]) -> Option<[Repeat; 2]> {
+        let one = |side: usize| repeat(&slices(&self.0[side], &wholes[side])).ok();
+        Some([one(0)?, one(1)?])
+    }
+
+    fn take_from(&self, wholes: &[Vec<f64>; 2]) -> [Vec<f64>; 2] {
+        [0, 1].map(|side| {
+            let pairs = wholes[side].iter().zip(&self.0[side]);
+            pairs.map(|(whole, part)| (whole - part).max(0.0)).collect()
+        })
+    }
+}
+
+fn slices(parts: &[f64], whole: &[f64]) -> Vec<Slice> {
+    parts.iter().zip(whole).map(|(&amount, &base)| Slice { amount, base }).collect()
+}
+
+/// How far a difference is from nothing, in half widths of its interval.
+fn excess(difference: &Difference) -> f64 {
+    let half = (difference.high - difference.low) / 2.0;
+    if difference.value == 0.0 { 0.0 } else { difference.value.abs() / half }
+}
+
+/// Marks candidates, which are in the order of their samples. `others` are the p values of other comparisons that are made at the same time.
+pub(super) fn mark(
+    candidates: &[Candidate],
+    wholes: &[Vec<f64>; 2],
+    scale: Scale,
+    others: &[f64],
+) -> Vec<Marking> {
+    let lengths = [0, 1].map(|side| wholes[side].iter().sum::<f64>());
+    let mut marks = vec![Marking::default(); candidates.len()];
+    let mut rest: Vec<usize> = (0..candidates.len()).collect();
+    let mut wholes = wholes.clone();
+    let compare = |candidate: usize, wholes: &[Vec<f64>; 2]| -> Option<Difference> {
+        let lengths = if scale == Scale::Absolute { lengths } else { [1.0, 1.0] };
+        candidates[candidate].difference(wholes, scale, lengths)
+    };
+    loop {
+        let differences: Vec<Option<Difference>> =
+            rest.iter().map(|&index| compare(index, &wholes)).collect();
+        let mut ps: Vec<f64> = differences.iter().flatten().map(|difference| difference.p).collect();
+        ps.extend(others);
+        // Those that are set aside were compared too.
+        ps.extend(std::iter::repeat_n(0.0, candidates.len() - rest.len()));
+        let mut corrected = holm(&ps).into_iter();
+        let mut significant = Vec::new();
+        for (&index, difference) in rest.iter().zip(&differences) {
+            let Some(difference) = difference else {
+                marks[index] = Marking::default();
+                continue;
+            };
+            let p = corrected.next();
+            marks[index] = Marking { p, grew: difference.value > 0.0 };
+            if p.is_some_and(|p| p < SIGNIFICANT) {
+                significant.push((index, excess(difference)));
+            }
+        }
+        let set_aside = candidates.len() - rest.len();
+        if scale == Scale::Absolute || significant.is_empty() || set_aside >= MOST_SET_ASIDE {
+            return marks;
+        }
+        significant.sort_by(|a, b| b.1.total_cmp(&a.1));
+        significant.truncate(TRIED);
+        // How unlike the others are left without each.
+        let left = significant.iter().map(|&(index, _)| {
+            let wholes = candidates[index].take_from(&wholes);
+            let judges = rest.iter().filter(|&&judge| judge != index).take(JUDGES);
+            let unlike = judges.filter_map(|&judge| compare(judge, &wholes)).map(|other| excess(&other));
+            (index, unlike.fold(0.0, f64::max))
+        });
+        // Of two that explain the same, the one that grew: the other was not necessarily touched, and a loss is worse to miss than a gain.
+        let best = left.min_by(|a, b| {
+            let alike = (a.1 - b.1).abs() <= 1e-9 * a.1.max(b.1);
+            let by_growth = marks[b.0].grew.cmp(&marks[a.0].grew);
+            if alike { by_growth } else { a.1.total_cmp(&b.1) }
+        });
+        let Some((index, _)) = best else { return marks };
+        wholes = candidates[index].take_from(&wholes);
+        rest.retain(|&other| other != index);
+    }
+}

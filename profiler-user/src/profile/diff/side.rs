@@ -1,0 +1,117 @@
+//! One of the two profiles, by function.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::{Cost, Scale};
+use crate::profile::measured::Measured;
+use crate::profile::metrics::Metric;
+use crate::profile::model::Profile;
+use crate::profile::slices::{Slicer, by_event};
+use crate::profile::statistics::Repeat;
+use crate::profile::sum::Sum;
+
+/// A profile, by function. Functions of one name are one, whatever object they lie in: objects are renamed from build to build.
+pub(super) struct Side<'a> {
+    profile: &'a Profile,
+    pub(super) functions: HashMap<Arc<str>, Function>,
+    /// Length of the run.
+    pub(super) seconds: f64,
+    whole: u64,
+    measured: Measured,
+}
+
+/// A function.
+pub(super) struct Function {
+    pub(super) object: Arc<str>,
+    /// What falls on it alone, by event.
+    pub(super) own: Box<[Sum]>,
+    /// What falls on it and what it calls, of the main event.
+    total: Sum,
+    /// The samples in `own`, by index in the profile.
+    samples: Vec<u32>,
+}
+
+impl<'a> Side<'a> {
+    pub(super) fn new(profile: &'a Profile) -> Self {
+        let events = profile.header.counters.len() + 1;
+        // Numbers of the names, by function.
+        let mut numbers: HashMap<&Arc<str>, usize> = HashMap::new();
+        let mut functions: Vec<(Arc<str>, Function)> = Vec::new();
+        let by_function: Vec<usize> = profile
+            .functions
+            .iter()
+            .map(|function| {
+                *numbers.entry(&function.name).or_insert_with(|| {
+                    let own = vec![Sum::default(); events].into();
+                    let object = Arc::clone(&function.object);
+                    let blank = Function { object, own, total: Sum::default(), samples: Vec::new() };
+                    functions.push((Arc::clone(&function.name), blank));
+                    functions.len() - 1
+                })
+            })
+            .collect();
+        let mut whole = 0;
+        let mut seen = Vec::new();
+        for (index, sample) in (0..).zip(&profile.samples) {
+            let event = usize::from(sample.event.0);
+            let stack = profile.stack(sample.stack);
+            seen.clear();
+            seen.extend(stack.iter().map(|&frame| by_function[profile.frame(frame).function.0 as usize]));
+            let Some(&leaf) = seen.last() else { continue };
+            let (_, function) = &mut functions[leaf];
+            let Some(own) = function.own.get_mut(event) else { continue };
+            *own += sample.amount();
+            function.samples.push(index);
+            if event == 0 {
+                whole += sample.weight;
+                seen.sort_unstable();
+                seen.dedup();
+                seen.iter().for_each(|&function| functions[function].1.total += sample.amount());
+            }
+        }
+        let was_sampled =
+            |(_, function): &(Arc<str>, Function)| function.total.weight > 0 || !function.samples.is_empty();
+        Self {
+            profile,
+            functions: functions.into_iter().filter(was_sampled).collect(),
+            seconds: profile.header.seconds,
+            whole,
+            measured: Measured::new(&profile.header),
+        }
+    }
+
+    /// The metrics that the events are enough for.
+    pub(super) fn metrics(&self) -> Vec<&'static Metric> {
+        self.measured.metrics()
+    }
+
+    /// What a function costs; nothing where it is not there.
+    pub(super) fn cost(&self, name: &Arc<str>) -> Cost {
+        let Some(function) = self.functions.get(name) else { return Cost::default() };
+        let share = |sum: Sum| sum.weight as f64 / self.whole.max(1) as f64;
+        let (own, total) = (function.own[0], function.total);
+        Cost { own, total, own_share: share(own), total_share: share(total) }
+    }
+
+    /// What each slice added to a function itself.
+    pub(super) fn slices_of(&self, name: &Arc<str>) -> Vec<f64> {
+        let samples = self.functions.get(name).map_or(&[][..], |function| &function.samples);
+        by_event(self.profile, samples).swap_remove(0)
+    }
+
+    /// What the functions' slices are set against: all samples of the slice, or its length.
+    pub(super) fn whole_slices(&self, scale: Scale) -> Vec<f64> {
+        let slices = self.profile.header.slices;
+        match scale {
+            Scale::Normalised => Slicer::new(self.profile).whole(),
+            Scale::Absolute => vec![slices.seconds; slices.count as usize],
+        }
+    }
+
+    /// A metric of a function with its repeat interval.
+    pub(super) fn metric(&self, metric: &Metric, name: &Arc<str>) -> Option<Repeat> {
+        let by_event = by_event(self.profile, &self.functions.get(name)?.samples);
+        metric.repeat(&|name| self.measured.event(name).map(|event| by_event[event].as_slice()))?.ok()
+    }
+}
