@@ -135,6 +135,13 @@ impl Table {
         self.measured.metrics()
     }
 
+    /// The events above and below the line of a metric; `None` if one was not measured.
+    #[must_use]
+    pub fn events_of(&self, metric: &Metric) -> Option<(EventId, EventId)> {
+        let event = |name| Some(EventId(u16::try_from(self.measured.event(name)?).ok()?));
+        Some((event(metric.numerator)?, metric.denominators.iter().find_map(|name| event(name))?))
+    }
+
     /// A metric of what falls on a row alone, with its sampling interval; `None` where there are too few samples for it.
     #[must_use]
     pub fn metric(&self, metric: &Metric, row: &Row) -> Option<Estimate> {
@@ -295,6 +302,9 @@ mod tests {
     fn events_are_counted_apart() {
         let profile = with_counter(profile(&[("main;f", 3, 30)]), "page-faults", &[("main;g", 2, 7)]);
         let table = Table::new(&profile, By::Function);
+        let faults = &table.metrics()[0];
+        assert_eq!(faults.name, "faults-per-second");
+        assert_eq!(table.events_of(faults), Some((EventId(1), EventId::MAIN)));
         assert_eq!(row(&table, "f").own[1], Sum::default());
         assert_eq!((row(&table, "g").own[0].weight, row(&table, "g").own[1].weight), (0, 7));
         assert_eq!((row(&table, "main").total[0].weight, row(&table, "main").total[1].weight), (30, 7));

@@ -39,11 +39,17 @@ class Palette {
     return this.profile.metrics.find((metric) => metric.name === choice) ?? null;
   }
 
+  /** Where the colours of a metric begin: at its marks, else around the value of the whole profile. */
+  marks(metric) {
+    const whole = (this.profile.count > 0 && metricOf(this.profile, metric, 0)) || 1;
+    return metric.marks ?? [whole * 4, whole / 4];
+  }
+
   /** The colour of a node. */
   of(choice, node, dark) {
     const metric = this.metric(choice);
     const kind = this.profile.kind[node];
-    if (metric && kind !== KIND.SMALL) return metricColor(metric, metricOf(this.profile, metric, node), dark);
+    if (metric && kind !== KIND.SMALL) return metricColor(this.marks(metric), metricOf(this.profile, metric, node), dark);
     const { name, object } = this.profile.functions[this.profile.functionOf[node]];
     if (choice === "object" && kind <= KIND.KERNEL) return this.ofObject(object, dark);
     const key = `${kind} ${dark} ${name}`;
@@ -66,9 +72,8 @@ function kindColor(kind, name, dark) {
 }
 
 /** Bad values are rust, good ones teal; grey where there are too few samples for a value. */
-function metricColor(metric, value, dark) {
+function metricColor([bad, good], value, dark) {
   if (value === null) return dark ? "#555d68" : "#cfd4da";
-  const { bad, good } = metric;
   const logarithm = (number) => Math.log(Math.max(number, 1e-9));
   const position = (logarithm(value) - logarithm(bad)) / (logarithm(good) - logarithm(bad));
   return metricGradient(position, dark);

@@ -40,7 +40,6 @@ function decode(data) {
     ...data,
     functions,
     tables,
-    metrics: data.metrics ?? [],
     count,
     depth,
     parent,

@@ -1,12 +1,14 @@
 //! What the page knows: the profile in a compact form. The scripts of the page read it, so names here are names there.
 
 use indexmap::IndexSet;
-use serde::{Serialize, Serializer, ser::SerializeSeq as _};
+use serde::Serialize;
 
 use super::tree::{Node, SMALLEST, Tree, TreeFrame};
 use crate::output::header;
 use crate::output::text::printable;
-use crate::profile::{By, EventId, FrameKind, Label, Profile, Row, Sum, Table};
+use crate::profile::metrics::{Metric, Unit};
+use crate::profile::statistics::Estimate;
+use crate::profile::{By, EventId, EventInfo, FrameKind, Label, Profile, Row, Sum, Table};
 
 /// All of it.
 #[derive(Debug, Serialize)]
@@ -18,6 +20,7 @@ pub(super) struct Document {
     /// Labels and texts of the header.
     header: Vec<(String, String)>,
     events: Vec<Event>,
+    metrics: Vec<MetricColumn>,
     /// Names, each once.
     strings: Vec<String>,
     /// Names of functions and of their objects.
@@ -36,6 +39,23 @@ struct Event {
     unit: String,
     samples: u64,
     weight: u64,
+}
+
+/// A ratio of two events: weight of the one by weight of the other, times the factor.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct MetricColumn {
+    name: &'static str,
+    title: &'static str,
+    explanation: &'static str,
+    unit: &'static str,
+    is_share: bool,
+    /// Indices of events.
+    numerator: u16,
+    denominator: u16,
+    factor: f64,
+    /// Values that are surely bad and surely good, where that can be said.
+    marks: Option<(f64, f64)>,
 }
 
 /// Kinds of frames.
@@ -60,8 +80,10 @@ struct Nodes {
 
 /// A table.
 #[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 struct Rows {
     heading: &'static str,
+    plural: &'static str,
     rows: Vec<TableRow>,
     /// Rows that were left out, and their self weight by event.
     hidden: u64,
@@ -74,30 +96,17 @@ struct TableRow {
     object: u32,
     /// By event; `None` where it has nothing.
     events: Vec<Option<Cost>>,
+    /// By metric: value and interval.
+    metrics: Vec<Option<[f64; 3]>>,
+    /// What the metrics say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reading: Option<String>,
 }
 
-/// What a row takes of an event; a list of numbers in the page.
-#[derive(Debug)]
-struct Cost {
-    own: Sum,
-    total: Sum,
-    /// Ends of the 95 % interval of the own share.
-    interval: Option<(f64, f64)>,
-}
-
-impl Serialize for Cost {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let mut list = to.serialize_seq(Some(6))?;
-        for number in [self.own.samples, self.own.weight, self.total.samples, self.total.weight] {
-            list.serialize_element(&number)?;
-        }
-        if let Some((low, high)) = self.interval {
-            list.serialize_element(&rounded(low))?;
-            list.serialize_element(&rounded(high))?;
-        }
-        list.end()
-    }
-}
+/// What a row takes of an event: samples and weight of its own, the same of the total, and the interval of the own weight where there
+/// is one.
+#[derive(Debug, Serialize)]
+struct Cost([u64; 4], Option<[f64; 2]>);
 
 impl Document {
     /// Takes what the page shows from a profile.
@@ -115,14 +124,17 @@ impl Document {
                 [functions.insert_full(function).0 as u32, kind as u32]
             })
             .collect();
-        let tables = [By::Function, By::Line, By::Object, By::Thread]
-            .into_iter()
-            .filter(|by| *by != By::Line || !profile.lines.is_empty())
-            .map(|by| rows(profile, by, &mut strings))
-            .collect();
-        let event = |(_, event): (EventId, &crate::profile::EventInfo)| Event {
-            name: event.name.clone(),
-            unit: event.unit.clone(),
+        let functions_table = Table::new(profile, By::Function);
+        let metrics = metrics(&functions_table);
+        let mut tables = vec![rows(&functions_table, By::Function, &mut strings)];
+        for by in [By::Line, By::Object, By::Thread] {
+            if by != By::Line || !profile.lines.is_empty() {
+                tables.push(rows(&Table::new(profile, by), by, &mut strings));
+            }
+        }
+        let event = |(_, event): (EventId, &EventInfo)| Event {
+            name: printable(&event.name),
+            unit: printable(&event.unit),
             samples: event.samples,
             weight: event.weight,
         };
@@ -132,6 +144,7 @@ impl Document {
             seconds: header.seconds,
             header: header::lines(header),
             events: header.events().map(event).collect(),
+            metrics,
             functions: functions.into_iter().collect(),
             frames,
             nodes: Nodes::new(&tree.nodes, header.counters.len() + 1),
@@ -181,46 +194,84 @@ fn parts<'a>(profile: &'a Profile, frame: TreeFrame<'a>) -> (&'a str, &'a str, K
     }
 }
 
-fn rows(profile: &Profile, by: By, strings: &mut Strings) -> Rows {
-    let table = Table::new(profile, by);
-    let is_small = |row: &Row| {
+fn metrics(table: &Table) -> Vec<MetricColumn> {
+    let column = |metric: &'static Metric| {
+        let (numerator, denominator) = table.events_of(metric)?;
+        Some(MetricColumn {
+            name: metric.name,
+            title: metric.title,
+            explanation: metric.explanation(),
+            unit: metric.unit.words(),
+            is_share: metric.unit == Unit::Share,
+            numerator: numerator.0,
+            denominator: denominator.0,
+            factor: metric.unit.factor(),
+            marks: metric.bad_and_good(),
+        })
+    };
+    table.metrics().into_iter().filter_map(column).collect()
+}
+
+fn rows(table: &Table, by: By, strings: &mut Strings) -> Rows {
+    let is_small = |row: &&Row| {
         let is_small =
             |(part, whole): (&Sum, &Sum)| part.weight.saturating_mul(SMALLEST) < whole.weight.max(1);
         row.total.iter().zip(&table.whole).all(is_small)
     };
-    let (hidden, shown): (Vec<&Row>, Vec<&Row>) = table.rows.iter().partition(|row| is_small(row));
+    let (hidden, shown): (Vec<&Row>, Vec<&Row>) = table.rows.iter().partition(is_small);
     let mut hidden_weights = vec![0; table.whole.len()];
     for row in &hidden {
         for (sum, own) in hidden_weights.iter_mut().zip(&row.own) {
             *sum += own.weight;
         }
     }
-    let rows = shown
-        .into_iter()
-        .map(|row| {
-            let Label { name, object } = &row.label;
-            TableRow {
-                name: strings.number(name),
-                object: strings.number(object),
-                events: costs(&table, row),
-            }
-        })
-        .collect();
-    Rows { heading: by.heading(), rows, hidden: hidden.len() as u64, hidden_weights }
+    let rows = shown.into_iter().map(|row| table_row(table, row, strings)).collect();
+    Rows { heading: by.heading(), plural: by.plural(), rows, hidden: hidden.len() as u64, hidden_weights }
 }
 
-fn costs(table: &Table, row: &Row) -> Vec<Option<Cost>> {
-    (0..)
-        .map(EventId)
-        .zip(row.own.iter().zip(&row.total))
-        .map(|(event, (&own, &total))| {
-            let interval = table.share(event, &own).map(|share| (share.low, share.high));
-            (total.samples > 0).then_some(Cost { own, total, interval })
-        })
-        .collect()
+fn table_row(table: &Table, row: &Row, strings: &mut Strings) -> TableRow {
+    let Label { name, object } = &row.label;
+    let metrics = table.metrics().into_iter();
+    TableRow {
+        name: strings.number(name),
+        object: strings.number(object),
+        events: (0..)
+            .map(EventId)
+            .zip(row.own.iter().zip(&row.total))
+            .map(|(event, (own, total))| cost(table, event, own, total))
+            .collect(),
+        metrics: metrics
+            .map(|metric| {
+                table.metric(metric, row).map(|Estimate { value, low, high }| [value, low, high].map(rounded))
+            })
+            .collect(),
+        reading: table.reading(row).map(|reading| reading.to_string()),
+    }
 }
 
-/// A share to the digits that are shown.
-fn rounded(share: f64) -> f64 {
-    (share * 1e6).round() / 1e6
+fn cost(table: &Table, event: EventId, own: &Sum, total: &Sum) -> Option<Cost> {
+    let interval = table.count(event, own).map(|count| [count.low, count.high].map(rounded));
+    (total.samples > 0).then_some(Cost([own.samples, own.weight, total.samples, total.weight], interval))
+}
+
+/// A number to five digits, more than are shown.
+fn rounded(number: f64) -> f64 {
+    if number == 0.0 || !number.is_finite() {
+        return number;
+    }
+    let scale = 10_f64.powi(4 - number.abs().log10().floor() as i32);
+    (number * scale).round() / scale
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rounded;
+
+    #[test]
+    fn five_digits_are_kept() {
+        assert_eq!(
+            [0.0, 1.234_567, 123_456.7, 0.000_123_456_7].map(rounded),
+            [0.0, 1.2346, 123_460.0, 0.000_123_46]
+        );
+    }
 }

@@ -129,10 +129,17 @@ mod tests {
         let rows = &data["tables"][0]["rows"];
         assert_eq!(rows.as_array().unwrap().len(), 4);
         assert_eq!(data["strings"][rows[0]["name"].as_u64().unwrap() as usize], "read");
-        // Samples and weight of the function itself, then with all it calls, then the interval.
-        let cost = rows[0]["events"][0].as_array().unwrap();
-        assert_eq!(cost[..4], [3, 30, 3, 30].map(Value::from));
-        assert!(cost[4].as_f64().unwrap() < 0.75 && cost[5].as_f64().unwrap() > 0.75);
+        // Samples and weight of the function itself and of all it calls, then the interval.
+        let cost = &rows[0]["events"][0];
+        assert_eq!(cost[0], serde_json::json!([3, 30, 3, 30]));
+        assert!(cost[1][0].as_f64().unwrap() < 30.0 && cost[1][1].as_f64().unwrap() > 30.0);
         assert!(rows[0]["events"][1].is_null());
+        let metric = &data["metrics"][0];
+        assert_eq!(metric["name"], "faults-per-second");
+        assert_eq!(
+            (&metric["numerator"], &metric["denominator"], &metric["factor"]),
+            (&1.into(), &0.into(), &1e9.into())
+        );
+        assert!(rows[0]["metrics"][0].is_null(), "three samples carry no metric");
     }
 }

@@ -78,7 +78,7 @@ function start() {
   };
   const legend = () => {
     const metric = palette.metric(flame.colorBy);
-    byId("legend").replaceChildren(...(metric ? metricLegend(metric) : flame.colorBy === "object" ? objectLegend(profile, palette) : kindLegend()));
+    byId("legend").replaceChildren(...(metric ? metricLegend(metric, palette.marks(metric)) : flame.colorBy === "object" ? objectLegend(profile, palette) : kindLegend()));
   };
 
   fillHeader(profile);
@@ -93,7 +93,7 @@ function start() {
     legend();
   });
   chooser(byId("direction"), [["flame", "Flame"], ["icicle", "Icicle"]], "flame", (value) => flame.show({ icicle: value === "icicle" }));
-  chooser(byId("tables"), profile.tables.map(({ heading }, index) => [index, `${heading[0].toUpperCase()}${heading.slice(1)}s`]), 0,
+  chooser(byId("tables"), profile.tables.map(({ plural }, index) => [index, `${plural[0].toUpperCase()}${plural.slice(1)}`]), 0,
     (value) => table.show({ current: value }));
   byId("search").addEventListener("input", () => {
     state.query = byId("search").value.trim();
@@ -145,11 +145,11 @@ function kindLegend() {
   });
 }
 
-function metricLegend(metric) {
+function metricLegend(metric, marks) {
   const scale = element("span", { class: "scale" });
   scale.style.background = `linear-gradient(90deg, ${[0, 0.5, 1].map((at) => metricGradient(at, isDark())).join(", ")})`;
-  return [element("span", {}, metricText(metric, metric.bad)), scale, element("span", {}, metricText(metric, metric.good)),
-    swatch(metricColor(metric, null, isDark()), "too few samples")];
+  const [bad, good] = marks.map((mark) => element("span", {}, metricText(metric, mark)));
+  return [bad, scale, good, element("span", {}, metric.unit), swatch(metricColor(marks, null, isDark()), "too few samples")];
 }
 
 start();

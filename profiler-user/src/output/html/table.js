@@ -2,7 +2,17 @@
 
 const ROWS_AT_ONCE = 100;
 /** Places in the list of numbers that a row has of an event. */
-const COST = { OWN_SAMPLES: 0, OWN: 1, TOTAL_SAMPLES: 2, TOTAL: 3, LOW: 4, HIGH: 5 };
+const COST = { OWN_SAMPLES: 0, OWN: 1, TOTAL_SAMPLES: 2, TOTAL: 3 };
+
+/** One of the numbers that a row has of an event. */
+function costOf(row, event, place) {
+  return row.events[event]?.[0][place] ?? 0;
+}
+
+/** Both ends of the interval of a row's own weight, or null. */
+function endsOf(row, event) {
+  return row.events[event]?.[1] ?? null;
+}
 
 /** The table of functions, lines, objects or threads. */
 class Table {
@@ -28,43 +38,38 @@ class Table {
     const { profile, event } = this;
     const { heading, rows } = profile.tables[this.current];
     const whole = profile.events[event].weight || 1;
-    const most = rows.reduce((most, row) => Math.max(most, row.events[event]?.[COST.OWN] ?? 0), 1);
-    const of = (row, place) => row.events[event]?.[place] ?? 0;
+    const of = (row, place) => costOf(row, event, place);
+    const most = rows.reduce((most, row) => Math.max(most, of(row, COST.OWN)), 1);
     const number = (id, title, hint, value, cell) => ({ id, title, hint, value, cell, numeric: true });
     const text = (id, title, hint, value, cell) => ({ id, title, hint, value, cell, numeric: false });
     const name = profile.events[event].name;
     const columns = [
       number("self", "self", `share of ${name} in it alone`, (row) => of(row, COST.OWN), (row) => bar(of(row, COST.OWN) / whole, of(row, COST.OWN) / most)),
       number("interval", "95 % interval", "of the self share, in percent: how far it can be from the truth of this run",
-        (row) => row.events[event]?.[COST.LOW] ?? -1,
-        (row) => (row.events[event]?.length > COST.LOW ? interval(row.events[event][COST.LOW], row.events[event][COST.HIGH]) : "–")),
+        (row) => endsOf(row, event)?.[0] ?? -1, (row) => ends(endsOf(row, event), (low, high) => interval(low / whole, high / whole))),
       number("total", "total", `share of ${name} in it and all it calls`, (row) => of(row, COST.TOTAL), (row) => percent(of(row, COST.TOTAL) / whole)),
       number("samples", "samples", `samples of ${name} in it alone`, (row) => of(row, COST.OWN_SAMPLES), (row) => count(of(row, COST.OWN_SAMPLES))),
       ...profile.events.flatMap((other, index) => (index === event ? [] : [this.eventColumn(other, index)])),
       ...profile.metrics.map((metric, index) => this.metricColumn(metric, index)),
     ];
+    const reading = text("reading", "reading", "what the metrics say; `bpfprof help metrics` explains it", (row) => row.reading ?? "", (row) => row.reading ?? "");
+    const hasReadings = rows.some((row) => row.reading);
     const label = text("name", heading, "", (row) => row.name, (row) => this.name(row));
     const objects = rows.some((row) => row.object !== "");
     const object = text("object", "object", "file that it lies in", (row) => row.object, (row) => row.object);
-    return [label, ...columns, ...(objects ? [object] : [])];
+    return [label, ...columns, ...(hasReadings ? [reading] : []), ...(objects ? [object] : [])];
   }
 
   eventColumn(event, index) {
-    const of = (row) => row.events[index]?.[COST.OWN] ?? 0;
+    const value = (row) => costOf(row, index, COST.OWN);
+    const text = (weight) => (event.unit === "ns" ? amount(weight, "ns") : compact(weight));
     return {
       id: `event ${index}`,
       title: event.name,
-      hint: `${event.name} in it alone, with its 95 % interval`,
+      hint: `${event.name} (${event.unit}) in it alone, with its 95 % interval`,
       numeric: true,
-      value: of,
-      cell: (row) => {
-        const cost = row.events[index];
-        if (!cost) return "0";
-        const value = amount(of(row), event.unit);
-        if (cost.length <= COST.LOW) return value;
-        const [low, high] = [cost[COST.LOW], cost[COST.HIGH]].map((share) => amount(share * event.weight, event.unit));
-        return withInterval(value, low, high);
-      },
+      value,
+      cell: (row) => withInterval(text(value(row)), ends(endsOf(row, index), (low, high) => range(text(low), text(high)))),
     };
   }
 
@@ -72,14 +77,14 @@ class Table {
     return {
       id: `metric ${index}`,
       title: metric.title,
-      hint: `${metric.explanation ?? metric.name}`,
+      hint: `${metric.name}, ${metric.unit}: ${metric.explanation}`,
       numeric: true,
-      value: (row) => row.metrics?.[index]?.[0] ?? -1,
+      value: (row) => row.metrics[index]?.[0] ?? -1,
       cell: (row) => {
-        const estimate = row.metrics?.[index];
+        const estimate = row.metrics[index];
         if (!estimate) return "–";
         const [value, low, high] = estimate.map((number) => metricText(metric, number));
-        return withInterval(value, low, high);
+        return withInterval(value, range(low, high));
       },
     };
   }
@@ -129,12 +134,12 @@ class Table {
   }
 
   summary(found) {
-    const { rows, hidden, hidden_weights: weights, heading } = this.profile.tables[this.current];
-    const plural = (number) => `${count(number)} ${heading}${number === 1 ? "" : "s"}`;
-    const shown = this.query === "" ? plural(rows.length) : `${plural(found)} of ${count(rows.length)} match`;
+    const { rows, hidden, hiddenWeights, heading, plural } = this.profile.tables[this.current];
+    const counted = (number) => `${count(number)} ${number === 1 ? heading : plural}`;
+    const shown = this.query === "" ? counted(rows.length) : `${counted(found)} of ${count(rows.length)} match`;
     if (hidden === 0) return shown;
     const { name, weight } = this.profile.events[this.event];
-    return `${shown}; ${count(hidden)} more below 1 in ${count(this.profile.smallest)} are left out, with ${percent(weights[this.event] / (weight || 1))} of ${name} in all`;
+    return `${shown}; ${count(hidden)} more below 1 in ${count(this.profile.smallest)} are left out, with ${percent(hiddenWeights[this.event] / (weight || 1))} of ${name} in all`;
   }
 }
 
@@ -145,7 +150,13 @@ function bar(share, length = share) {
   return element("span", { class: "bar" }, fill, element("span", { class: "value" }, percent(share)));
 }
 
+/** An interval in words. */
+function ends(both, text) {
+  if (!both) return "–";
+  return both[0] === both[1] ? "exact" : text(...both);
+}
+
 /** A value over its interval. */
-function withInterval(value, low, high) {
-  return element("span", { class: "estimate" }, element("span", {}, value), element("small", { class: "muted" }, `${low}–${high}`));
+function withInterval(value, interval) {
+  return element("span", { class: "estimate" }, element("span", {}, value), element("small", { class: "muted" }, interval));
 }

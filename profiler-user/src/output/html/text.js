@@ -20,6 +20,12 @@ function interval(low, high) {
   return `${(low * 100).toFixed(1)}–${(high * 100).toFixed(1)}`;
 }
 
+/** Two numbers with what is behind them, which is said once if it is the same. */
+function range(low, high) {
+  const [number, suffix] = low.split(" ");
+  return suffix === high.split(" ")[1] ? `${number}–${high}` : `${low}–${high}`;
+}
+
 /** A weight in the unit of its event; nanoseconds as time. */
 function amount(weight, unit) {
   if (unit !== "ns") return `${compact(weight)} ${unit}`;
@@ -44,7 +50,7 @@ function digits(number) {
 
 /** A value of a metric. */
 function metricText(metric, value) {
-  if (metric.unit === "share") return percent(value);
+  if (metric.isShare) return percent(value);
   return value >= 1e5 ? compact(value) : digits(value);
 }
 

@@ -88,6 +88,18 @@ impl Metric {
         }
     }
 
+    /// What it is, in a sentence or two.
+    #[must_use]
+    pub fn explanation(&self) -> &'static str {
+        self.explanation
+    }
+
+    /// Values that are surely bad and surely good, with which colours begin, if that can be said.
+    #[must_use]
+    pub fn bad_and_good(&self) -> Option<(f64, f64)> {
+        self.marks.map(|marks| (marks.bad, marks.good))
+    }
+
     /// The value in this run with its *sampling* interval, from the samples of each event in one place.
     ///
     /// `None` if an event was not measured, has too few samples ([`ratio`]), or if the value is impossible.

@@ -19,7 +19,8 @@ pub enum Unit {
 
 impl Unit {
     /// How many of the unit one of the numerator against one of the denominator is; clocks count nanoseconds.
-    pub(super) fn factor(self) -> f64 {
+    #[must_use]
+    pub fn factor(self) -> f64 {
         match self {
             Self::PerCycle | Self::Share | Self::Gigahertz => 1.0,
             Self::PerThousandInstructions => 1000.0,
