@@ -20,6 +20,8 @@ pub(crate) const FOR_TESTS: &[Package] = &[
     Package { name: "debuginfod", probe: Probe::Command("debuginfod") },
     Package { name: "musl-tools", probe: Probe::Command("musl-gcc") },
     Package { name: "nodejs", probe: Probe::Command("node") },
+    Package { name: "npm", probe: Probe::Command("npm") },
+    Package { name: "chromium", probe: Probe::Command("chromium") },
     Package { name: "xz-utils", probe: Probe::Command("xz") },
     Package { name: "golang-go", probe: Probe::Command("go") },
     Package { name: "linux-perf", probe: Probe::Command("perf") },

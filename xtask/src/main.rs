@@ -6,6 +6,7 @@ mod cargo;
 mod ci;
 mod debian;
 mod demo;
+mod pages;
 mod privilege;
 mod process;
 mod setup_ebpf;

@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::{
     cargo::{WITHOUT_EBPF, cargo, host_triple},
-    debian,
+    debian, pages,
     privilege::Privilege,
     process::{run as run_command, stdout_of},
     test_tally::Report,
@@ -21,7 +21,7 @@ use crate::{
 
 #[derive(clap::Args, Default)]
 pub(crate) struct Options {
-    /// Install no Debian package; tests that need a missing one are skipped
+    /// Install no package of Debian or npm; tests that need a missing one are skipped
     #[arg(long)]
     no_install: bool,
     /// Run only the tests whose name contains this
@@ -47,6 +47,9 @@ fn set_up(workspace: &Workspace, options: &Options, privilege: Privilege) -> Res
         eprintln!("xtask: not installed, as asked, so that tests may be skipped: {}", missing.join(", "));
     } else {
         debian::install(&missing, privilege)?;
+    }
+    if !options.no_install {
+        pages::install(workspace)?;
     }
     run_command(cargo(workspace).args(["build", "--release", "--package", "bpfprof"]))?;
     workloads::build_all(workspace)
@@ -86,6 +89,7 @@ impl Suite<'_> {
         command.env("BPFPROF_BIN", self.workspace.bpfprof());
         command.env("BPFPROF_WORKLOADS", self.workspace.workloads());
         command.env("BPFPROF_WORKLOADS_NOFP", self.workspace.workloads_without_frame_pointers());
+        command.env("BPFPROF_PAGES", pages::folder(self.workspace));
         command.env("BPFPROF_SKIPS", &self.skips);
         command
     }

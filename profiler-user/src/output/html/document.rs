@@ -251,7 +251,7 @@ fn table_row(table: &Table, row: &Row, strings: &mut Strings) -> TableRow {
 
 fn cost(table: &Table, event: EventId, own: &Sum, total: &Sum) -> Option<Cost> {
     let interval = table.count(event, own).map(|count| [count.low, count.high].map(rounded));
-    (total.samples > 0).then_some(Cost([own.samples, own.weight, total.samples, total.weight], interval))
+    (total.weight > 0).then_some(Cost([own.samples, own.weight, total.samples, total.weight], interval))
 }
 
 /// A number to five digits, more than are shown.

@@ -1,6 +1,7 @@
 // The table: sorted by any column, filtered by the search, a part of its rows at a time.
 
 const ROWS_AT_ONCE = 100;
+const ALPHABET = new Intl.Collator("en");
 /** Places in the list of numbers that a row has of an event. */
 const COST = { OWN_SAMPLES: 0, OWN: 1, TOTAL_SAMPLES: 2, TOTAL: 3 };
 
@@ -103,7 +104,7 @@ class Table {
     const matches = (row) => query === "" || row.name.toLowerCase().includes(query) || row.object.toLowerCase().includes(query);
     const { value, numeric } = columns.find((column) => column.id === this.sort.column);
     const sign = this.sort.descending ? -1 : 1;
-    const compare = numeric ? (a, b) => value(a) - value(b) : (a, b) => value(a).localeCompare(value(b));
+    const compare = numeric ? (a, b) => value(a) - value(b) : (a, b) => ALPHABET.compare(value(a), value(b));
     return this.profile.tables[this.current].rows.filter(matches).sort((a, b) => sign * compare(a, b));
   }
 
