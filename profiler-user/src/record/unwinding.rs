@@ -48,7 +48,7 @@ pub(super) struct Figures {
 impl Unwinding {
     pub(super) fn start(walk: Walk) -> std::io::Result<Self> {
         Ok(Self {
-            worker: Worker::start(Some(Cache::new(cache_folder().join("unwind"))))?,
+            worker: Worker::start(Some(&Cache::new(cache_folder().join("unwind"))))?,
             by_tables: matches!(walk, Walk::Auto | Walk::Tables),
             tables: TableUse::default(),
             objects: HashMap::new(),

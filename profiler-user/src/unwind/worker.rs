@@ -63,11 +63,11 @@ impl Worker {
     /// # Errors
     ///
     /// When the system gives no thread.
-    pub fn start(cache: Option<Cache>) -> std::io::Result<Self> {
+    pub fn start(cache: Option<&Cache>) -> std::io::Result<Self> {
         let (answers, done) = unbounded_channel();
         let worker = Self { queue: Arc::default(), done };
         for _ in 0..THREADS {
-            let (queue, answers, cache) = (Arc::clone(&worker.queue), answers.clone(), cache.clone());
+            let (queue, answers, cache) = (Arc::clone(&worker.queue), answers.clone(), cache.cloned());
             thread::Builder::new()
                 .name("unwind-tables".into())
                 .spawn(move || work(&queue, &answers, cache.as_ref()))?;

@@ -33,10 +33,13 @@ stage!(stage_two, 0x1234_5679);
 stage!(stage_three, 0x2345_678b);
 stage!(stage_four, 0x3456_789d);
 
+/// Name, function, and turns of a round.
+type Stage = (&'static str, fn(u64) -> u64, u64);
+
 fn main() -> Result<()> {
     let (time, slow, factor) = parse()?;
     // Shares of 40, 30, 20 and 10 %.
-    let mut stages: [(&str, fn(u64) -> u64, u64); 4] = [
+    let mut stages: [Stage; 4] = [
         ("one", stage_one, 4 * STEP),
         ("two", stage_two, 3 * STEP),
         ("three", stage_three, 2 * STEP),
