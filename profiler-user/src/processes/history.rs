@@ -114,6 +114,15 @@ impl History {
         self.processes.keys().copied()
     }
 
+    /// The objects of all mappings that can still be asked for, some more than once.
+    pub fn objects(&self) -> impl Iterator<Item = ObjectId> {
+        let images = self.processes.values().flat_map(|process| &process.images);
+        images.flat_map(|image| {
+            let past = image.mappings.past.iter().map(|(_, mapping)| mapping);
+            image.mappings.current.values().chain(past).filter_map(|mapping| mapping.object)
+        })
+    }
+
     /// Applies the next record. Objects are opened at once, before their process can end.
     pub fn apply(&mut self, time: MonotonicTime, record: SidebandRecord, objects: &mut Objects) {
         match record {

@@ -4,14 +4,15 @@ mod history;
 mod identity;
 mod objects;
 mod opening;
+mod paths;
 mod perf_maps;
 mod root;
 mod scan;
 
 pub use history::{History, Location, Scope};
 pub use identity::{FileStamp, build_id};
-pub(crate) use objects::short_name;
 pub use objects::{BackingFile, Object, ObjectId, Objects, Unreadable};
+pub(crate) use paths::short_name;
 pub use perf_maps::PerfMaps;
 pub use root::Root;
 pub use scan::{descendants, everyone, mappings, process_of_thread};

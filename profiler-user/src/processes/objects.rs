@@ -1,8 +1,9 @@
 //! Objects: the files that processes execute, opened at first sight and kept.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsStr;
 use std::fs::File;
+use std::mem;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use rustix::process::{Resource, getrlimit};
 
 use super::identity::{FileStamp, build_id, is_elf};
 use super::opening::open_mapped;
+use super::paths::{is_anonymous, is_in_memory, short_name};
 use super::perf_maps::PerfMaps;
 use super::root::{Root, Roots};
 use crate::kernel::{BuildId, Mapped, MappedFile};
@@ -105,14 +107,20 @@ impl Unreadable {
 }
 
 /// All objects seen, each once however many processes map it.
+///
+/// Those that nothing refers to are dropped ([`Objects::forget`]); their numbers are not used again.
 pub struct Objects {
-    objects: Vec<Object>,
+    objects: BTreeMap<ObjectId, Object>,
+    next: u32,
     by_identity: HashMap<Identity, ObjectId>,
     /// `None` for files that hold no object: memory that a process makes code in.
     by_mapping: HashMap<MappingKey, Option<ObjectId>>,
     perf_maps: PerfMaps,
     roots: Roots,
     seen: u64,
+    /// What `seen` was at the last call of [`Objects::forget`], and how many objects the next one lets pass.
+    seen_before: u64,
+    enough: usize,
     /// Objects that are open now, and how many may be.
     open: usize,
     max_open: usize,
@@ -140,6 +148,9 @@ const SHARE_OF_DESCRIPTORS: u64 = 2;
 /// More objects than this are not held open, whatever the limit allows.
 const MAX_OPEN: u64 = 16_384;
 
+/// Up to this many objects none is dropped.
+const FEW_OBJECTS: usize = 4096;
+
 /// Opens of one object that may fail before it is given up.
 const MAX_FAILURES: u32 = 32;
 
@@ -155,12 +166,15 @@ impl Objects {
     #[must_use]
     pub fn with_max_open(max_open: usize) -> Self {
         Self {
-            objects: Vec::new(),
+            objects: BTreeMap::new(),
+            next: 0,
             by_identity: HashMap::new(),
             by_mapping: HashMap::new(),
             perf_maps: PerfMaps::default(),
             roots: Roots::default(),
             seen: 0,
+            seen_before: 0,
+            enough: FEW_OBJECTS,
             open: 0,
             max_open: max_open.max(1),
         }
@@ -169,7 +183,7 @@ impl Objects {
     /// The object with this number.
     #[must_use]
     pub fn get(&self, id: ObjectId) -> &Object {
-        &self.objects[id.0 as usize]
+        &self.objects[&id]
     }
 
     /// The key by which the kernel side knows the file of an object; `None` for one that was never open.
@@ -185,7 +199,7 @@ impl Objects {
 
     /// All objects with their numbers.
     pub fn iter(&self) -> impl Iterator<Item = (ObjectId, &Object)> {
-        (0..).map(ObjectId).zip(&self.objects)
+        self.objects.iter().map(|(&id, object)| (id, object))
     }
 
     /// The file of an object, with the content that was mapped.
@@ -213,6 +227,25 @@ impl Objects {
         &self.perf_maps
     }
 
+    /// Drops the objects that nothing refers to and that were not seen since the call before, once there are many more than were left then.
+    ///
+    /// # Panics
+    ///
+    /// Later, if something that `referred` leaves out is asked for.
+    pub fn forget(&mut self, referred: impl FnOnce() -> HashSet<ObjectId>) {
+        let seen_before = mem::replace(&mut self.seen_before, self.seen);
+        let entries = |objects: &Self| objects.objects.len().max(objects.by_mapping.len());
+        if entries(self) <= self.enough {
+            return;
+        }
+        let referred = referred();
+        self.objects.retain(|id, object| object.last_seen > seen_before || referred.contains(id));
+        self.by_identity.retain(|_, id| self.objects.contains_key(id));
+        self.by_mapping.retain(|_, id| id.is_some_and(|id| self.objects.contains_key(&id)));
+        self.open = self.objects.values().filter(|object| object.is_open()).count();
+        self.enough = FEW_OBJECTS.max(entries(self) * 2);
+    }
+
     /// The object that a process has mapped; opened now when it is new. `None` for memory without an object.
     pub fn find(&mut self, tgid: Tgid, mapped: &Mapped) -> Option<ObjectId> {
         let path = mapped.path.strip_suffix(b" (deleted)").unwrap_or(&mapped.path);
@@ -229,7 +262,9 @@ impl Objects {
         match self.by_mapping.get(&key) {
             Some(None) => return None,
             Some(&Some(id)) if self.get(id).is_settled(mapped.file) => {
-                self.objects[id.0 as usize].last_seen = self.seen;
+                if let Some(object) = self.objects.get_mut(&id) {
+                    object.last_seen = self.seen;
+                }
                 return Some(id);
             }
             _ => {}
@@ -246,9 +281,9 @@ impl Objects {
     fn admit(&mut self, identity: Identity, mut new: Object) -> ObjectId {
         new.last_seen = self.seen;
         let opened = new.is_open();
-        let id = match self.by_identity.get(&identity) {
-            Some(&id) => {
-                let known = &mut self.objects[id.0 as usize];
+        let known = self.by_identity.get(&identity).copied();
+        let id = match known.and_then(|id| Some((id, self.objects.get_mut(&id)?))) {
+            Some((id, known)) => {
                 known.last_seen = self.seen;
                 let keeps = matches!(&known.backing, BackingFile::Open(file) if known.is_held_by(file));
                 if keeps || !opened {
@@ -260,8 +295,9 @@ impl Objects {
                 id
             }
             None => {
-                self.objects.push(new);
-                let id = ObjectId(u32::try_from(self.objects.len() - 1).unwrap_or(u32::MAX));
+                let id = ObjectId(self.next);
+                self.next = self.next.saturating_add(1);
+                self.objects.insert(id, new);
                 self.by_identity.insert(identity, id);
                 id
             }
@@ -274,7 +310,7 @@ impl Objects {
     }
 
     fn close_least_recent(&mut self) {
-        let open = self.objects.iter_mut().filter(|object| object.is_open());
+        let open = self.objects.values_mut().filter(|object| object.is_open());
         if let Some(object) = open.min_by_key(|object| object.last_seen) {
             object.backing = BackingFile::Closed;
             self.open -= 1;
@@ -333,21 +369,6 @@ impl Object {
     }
 }
 
-/// Whether the kernel's name of a mapping stands for memory without a file: heaps, stacks, code made at run time.
-fn is_anonymous(path: &[u8]) -> bool {
-    let anonymous =
-        [&b"//anon"[..], b"[heap]", b"[stack]", b"[anon", b"/dev/zero", b"/anon_hugepage", b"/SYSV"];
-    path.is_empty() || anonymous.iter().any(|name| path.starts_with(name))
-}
-
-/// Whether a file of this path lives in memory only: an object, or code made at run time under a name.
-fn is_in_memory(path: &[u8]) -> bool {
-    path.starts_with(MEMFD) || path.starts_with(b"/dev/shm/")
-}
-
-/// What the kernel puts before the name of a file made by `memfd_create(2)`.
-const MEMFD: &[u8] = b"/memfd:";
-
 /// Opens an object; `None` when the file holds none.
 fn open_object(tgid: Tgid, mapped: &Mapped, path: &[u8]) -> Option<(Identity, Object)> {
     let backing = match path {
@@ -384,14 +405,6 @@ fn open_object(tgid: Tgid, mapped: &Mapped, path: &[u8]) -> Option<(Identity, Ob
         failures: 0,
     };
     Some((identity, object))
-}
-
-/// What an object at this path is called: the last part of it.
-pub(crate) fn short_name(path: &[u8]) -> &[u8] {
-    if path.starts_with(MEMFD) {
-        return &path[1..];
-    }
-    path.rsplit(|&byte| byte == b'/').next().unwrap_or(path)
 }
 
 #[cfg(test)]
@@ -510,6 +523,33 @@ mod tests {
         assert!(matches!(objects.get(ids[1]).backing, BackingFile::Closed));
         std::fs::write(folder.path().join("b"), "changed").unwrap();
         assert_eq!(objects.file(ids[1]).unwrap_err(), Unreadable::Evicted);
+    }
+
+    #[test]
+    fn what_nothing_refers_to_is_dropped_and_the_rest_keeps_its_numbers() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut objects = Objects::with_max_open(2);
+        let libc = mapping_of("libc.so.6");
+        let find = |objects: &mut Objects, name: &str| {
+            objects.find(this(), &plain(folder.path(), name, name)).unwrap()
+        };
+        let kept = find(&mut objects, "kept");
+        objects.forget(|| panic!("there are few"));
+        for round in 0..4 {
+            for number in 0..FEW_OBJECTS {
+                let path = format!("/nowhere/{round}/{number}");
+                let file = Some(MappedFile::Inode { device: round, inode: number as u64 });
+                objects.find(this(), &Mapped { path: path.into(), file, ..libc.clone() });
+            }
+            // Those just seen are about to be referred to.
+            objects.forget(|| HashSet::from([kept]));
+            assert!(objects.iter().count() > FEW_OBJECTS);
+        }
+        assert!(objects.iter().count() <= 2 * FEW_OBJECTS + 1, "{}", objects.iter().count());
+        assert_eq!(&*objects.get(kept).name, "kept");
+        let next = find(&mut objects, "next");
+        assert_eq!(next.number() as usize, 4 * FEW_OBJECTS + 1);
+        assert!(objects.by_mapping.len() == objects.objects.len() && objects.open == 2);
     }
 
     #[test]

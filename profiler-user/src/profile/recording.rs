@@ -131,6 +131,15 @@ impl Recording {
         &self.stacks
     }
 
+    /// The objects of all frames, most of them many times.
+    pub fn objects(&self) -> impl Iterator<Item = ObjectId> {
+        let frames = self.stacks.iter().flat_map(|stack| &stack.frames);
+        frames.filter_map(|frame| match frame {
+            RawFrame::User { object, .. } => Some(*object),
+            RawFrame::Kernel(_) | RawFrame::Anonymous { .. } | RawFrame::UnknownUser => None,
+        })
+    }
+
     /// Samples.
     pub fn samples(&self) -> impl Iterator<Item = (&SampleKey, &Amount)> {
         self.samples.iter()

@@ -218,6 +218,8 @@ impl Session {
         });
         unwinding.end_drain(&self.objects, sampler);
         self.history.forget_before(cut);
+        let Self { objects, recording, history, unwinding, .. } = self;
+        objects.forget(|| history.objects().chain(recording.objects()).chain(unwinding.objects()).collect());
         self.answer(requests, false)
     }
 

@@ -172,6 +172,11 @@ impl Unwinding {
         self.worker.done.recv().await
     }
 
+    /// The objects that the kernel side was told of: frames of samples to come may be in them.
+    pub(super) fn objects(&self) -> impl Iterator<Item = ObjectId> {
+        self.objects.values().copied()
+    }
+
     /// How much was compiled so far.
     pub(super) fn figures(&self) -> Figures {
         self.figures
