@@ -1,27 +1,35 @@
-//! How many events a CPU can count at the same time.
+//! Which events a CPU can count at the same time.
 
 use super::counted::Counted;
 use super::counting::CountingEvent;
 use super::cpus::CpuId;
-use super::spec::EventSpec;
+use super::spec::{EventKind, EventSpec};
 use std::io;
 use std::thread::sleep;
 use std::time::Duration;
 
-/// How many of the events, from the front, one CPU counts all the time when they are opened together, found by letting them count for
-/// some milliseconds. Events that do not open take no counter and do not matter.
+/// For each event, whether one CPU counts it all the time when it is opened together with those before it that do, found by letting them
+/// count for some milliseconds. Events of the kernel's own take no counter, and neither do events that do not open.
 ///
 /// Whatever else uses the PMU now has its part in the answer, as it will have in a recording: an event that is going to be sampled
 /// belongs into the list.
 ///
 /// # Errors
 /// An event that is open can be neither enabled nor read.
-pub fn fitting(specs: &[EventSpec], cpu: CpuId) -> io::Result<usize> {
-    let mut fit = specs.len();
-    while fit > 0 && does_any_wait(&specs[..fit], cpu)? {
+pub fn fitting(specs: &[EventSpec], cpu: CpuId) -> io::Result<Vec<bool>> {
+    let (takers, of_pmu): (Vec<usize>, Vec<EventSpec>) =
+        specs.iter().cloned().enumerate().filter(|(_, spec)| takes_a_counter(spec)).unzip();
+    let mut fit = of_pmu.len();
+    while fit > 0 && does_any_wait(&of_pmu[..fit], cpu)? {
         fit -= 1;
     }
-    Ok(fit)
+    let mut fits = vec![true; specs.len()];
+    takers[fit..].iter().for_each(|&index| fits[index] = false);
+    Ok(fits)
+}
+
+fn takes_a_counter(spec: &EventSpec) -> bool {
+    !matches!(spec.kind(), EventKind::Software(_) | EventKind::Breakpoint(_) | EventKind::Tracepoint(_))
 }
 
 /// Some turns of the rotation in which events take the counters, each of 4 ms or a tick by default (`perf_event_mux_interval_ms`).
@@ -58,20 +66,23 @@ mod tests {
         let specs: Vec<EventSpec> = ["cpu-clock", "page-faults", "context-switches", "cycles"]
             .map(|event| event.parse().unwrap())
             .into();
-        assert_eq!(fitting(&specs, CpuId(0)).unwrap(), specs.len());
-        assert_eq!(fitting(&[], CpuId(0)).unwrap(), 0);
+        assert_eq!(fitting(&specs, CpuId(0)).unwrap(), vec![true; specs.len()]);
+        assert!(fitting(&[], CpuId(0)).unwrap().is_empty());
     }
 
     #[test]
     fn more_events_than_counters_do_not_fit() {
-        // Fewer counters than this are in every CPU; without any, none opens.
-        let specs = vec![EventSpec::cycles(); 64];
-        let fit = fitting(&specs, CpuId(0)).unwrap();
+        // Fewer counters than this are in every CPU; without any, none opens. What takes none fits wherever it stands.
+        let mut specs = vec![EventSpec::cycles(); 64];
+        specs.push(EventSpec::cpu_clock());
+        let fits = fitting(&specs, CpuId(0)).unwrap();
+        let fit = fits.iter().take_while(|&&fits| fits).count();
         if CountingEvent::open(&specs[0], CpuId(0)).is_ok() {
-            assert!((1..64).contains(&fit), "{fit}");
+            assert!((1..64).contains(&fit), "{fits:?}");
         } else {
-            assert_eq!(fit, 64);
+            assert_eq!(fit, 65);
         }
+        assert_eq!(fits.last(), Some(&true));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! - [`EventSpec`] is one event in perf's spelling; [`Rate`] and [`Precise`] say how it is sampled;
 //!   [`EventList`] is several, with the named sets.
 //! - [`find_precise`] finds the precise level once, [`find_counting`] what can be counted; [`SamplingEvent`] and [`CountingEvent`] are the event opened on one CPU.
-//! - [`fitting`] says how many events a CPU counts at the same time.
+//! - [`fitting`] says which events a CPU counts at the same time.
 //! - [`Refusal`] turns a failed open and the [`HostFacts`] into a cause and a remedy.
 //! - [`catalogue`] lists the events that have names here.
 //! - [`cpus`] reads CPU lists, the kernel's and the user's.

@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 /// The precise level to open the event with on every one of the CPUs, found by opening it on one of each type.
 ///
 /// It is the level that the modifier asks for. Without one it is the highest that opens for an event of the
-/// PMU, and 0 for any other. Nothing stays open. The facts explain a refusal.
+/// PMU, and 0 for any other. Nothing stays open. There must be a CPU; the facts explain a refusal.
 ///
 /// # Errors
 /// The event cannot be sampled here, at the level asked for, or at this rate.

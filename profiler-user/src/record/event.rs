@@ -246,10 +246,12 @@ fn leave_out_what_does_not_fit(
     }
     let Some(&cpu) = trial_cpus(&chosen.main.spec, cpus).first() else { return Ok(()) };
     let error = |error| KernelError::System { call: "trying how many events fit", error };
-    let fit = fitting(&specs, cpu).map_err(error)?;
+    let fits = fitting(&specs, cpu).map_err(error)?;
     let of_set =
         |spec: &EventSpec| asked.events().iter().any(|listed| listed.spec == *spec && listed.set.is_some());
-    let left_out: Vec<&EventSpec> = specs.iter().skip(fit.max(1)).filter(|spec| of_set(spec)).collect();
+    let beside_main = specs.iter().zip(fits).skip(1);
+    let left_out: Vec<&EventSpec> =
+        beside_main.filter(|&(spec, fits)| !fits && of_set(spec)).map(|(spec, _)| spec).collect();
     chosen.counters.keep(|spec| !left_out.contains(&spec));
     chosen.missing.extend(left_out.into_iter().map(|spec| MissingCounter {
         name: spec.name(),
