@@ -104,9 +104,10 @@ impl Places {
         let mut places = Self { mappings: IndexSet::new(), locations: IndexSet::new() };
         // Readers take the first for the program.
         places.mappings.extend(program(profile).map(|mapping| (mapping, false)));
-        let used: HashSet<StackId> = profile.samples.iter().map(|sample| sample.stack).collect();
-        for (stack, _) in (0..).map(StackId).zip(&profile.stacks).filter(|(stack, _)| used.contains(stack)) {
-            for chain in chains(profile, profile.stack(stack)) {
+        // In the order of the samples, which reading keeps, so that what was read is written as it was.
+        let mut seen = HashSet::new();
+        for sample in profile.samples.iter().filter(|sample| seen.insert(sample.stack)) {
+            for chain in chains(profile, profile.stack(sample.stack)) {
                 if !places.locations.contains(chain) {
                     places.mappings.insert(mapping_key(&profile.frame(chain[0])));
                     places.locations.insert(chain.into());
@@ -216,11 +217,13 @@ impl Keys {
     fn new(profile: &Profile, texts: &mut Texts) -> Self {
         let main_threads = profile.tasks.iter().filter(|task| task.process == task.thread);
         let processes: HashMap<u32, &str> = main_threads.map(|task| (task.process, &*task.comm)).collect();
-        let names = profile.tasks.iter().map(|task| {
+        let mut names = vec![(0, 0); profile.tasks.len()];
+        let mut seen = HashSet::new();
+        for sample in profile.samples.iter().filter(|sample| seen.insert(sample.task)) {
+            let task = profile.task(sample.task);
             let process = processes.get(&task.process).copied().unwrap_or(&task.comm);
-            (texts.add(&task.comm), texts.add(process))
-        });
-        let names = names.collect();
+            names[sample.task.0 as usize] = (texts.add(&task.comm), texts.add(process));
+        }
         let mut key = |name| texts.add(name);
         Self {
             process: key(label::PROCESS),

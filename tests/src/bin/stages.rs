@@ -1,11 +1,12 @@
 //! Four functions in turn, each doing a fixed amount of work a round, so that one can be made slower and the others stay as they are.
 //!
-//! `stages --seconds N [--slow NAME FACTOR]`: for that long, with `stage_NAME` (one, two, three or four) doing FACTOR times its work.
+//! `stages --seconds N [--slow NAME FACTOR]`: for that much CPU time, with `stage_NAME` (one, two, three or four) doing FACTOR times its work.
 
 use std::hint::black_box;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use bpfprof_tests::cpu_time::thread_cpu_time;
 
 /// Turns of a loop that take about 10 µs.
 const STEP: u64 = 10_000;
@@ -33,13 +34,12 @@ stage!(stage_two, 0x1234_5679);
 stage!(stage_three, 0x2345_678b);
 stage!(stage_four, 0x3456_789d);
 
-/// Name, function, and turns of a round.
-type Stage = (&'static str, fn(u64) -> u64, u64);
+type Stage = fn(u64) -> u64;
 
 fn main() -> Result<()> {
     let (time, slow, factor) = parse()?;
     // Shares of 40, 30, 20 and 10 %.
-    let mut stages: [Stage; 4] = [
+    let mut stages: [(&str, Stage, u64); 4] = [
         ("one", stage_one, 4 * STEP),
         ("two", stage_two, 3 * STEP),
         ("three", stage_three, 2 * STEP),
@@ -50,8 +50,7 @@ fn main() -> Result<()> {
             *turns = (*turns as f64 * factor) as u64;
         }
     }
-    let end = Instant::now() + time;
-    while Instant::now() < end {
+    while thread_cpu_time() < time {
         for (_, stage, turns) in stages {
             black_box(stage(black_box(turns)));
         }

@@ -1,0 +1,85 @@
+//! `diff`: what became slower is marked, and what did not is not.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use bpfprof_tests::{Bpfprof, Finished};
+
+/// CPU time that is 10 slices or more.
+const SECONDS: &str = "2.5";
+
+fn record(folder: &Path, name: &str, options: &[&str]) -> Result<PathBuf> {
+    let file = folder.join(name);
+    let arguments = [&["--seconds", SECONDS], options].concat();
+    Bpfprof::clock(["--quiet"]).output(&file).workload("stages", &arguments).succeed()?;
+    Ok(file)
+}
+
+fn diff(before: &Path, after: &Path) -> Bpfprof {
+    Bpfprof::new(["diff"]).args([before, after])
+}
+
+/// Functions that are marked, with how.
+fn marked(before: &Path, after: &Path, json: &Path) -> Result<Vec<(String, String)>> {
+    diff(before, after).output(json).succeed()?;
+    let document: serde_json::Value = serde_json::from_str(&fs::read_to_string(json)?)?;
+    let functions = document["functions"].as_array().context("no functions")?;
+    ensure!(document["too_short"].is_null(), "too short: {}", document["too_short"]);
+    ensure!(
+        document["comparisons"].as_u64().is_some_and(|number| number >= 4),
+        "hardly anything was compared"
+    );
+    let mark = |function: &serde_json::Value| {
+        Some((function["name"].as_str()?.to_owned(), function["mark"].as_str()?.to_owned()))
+    };
+    Ok(functions.iter().filter_map(mark).collect())
+}
+
+/// Marks by chance come in at most 5 of 100 pairs of runs; that all of four pairs have one happens less than once in 100,000 times.
+#[test]
+fn exactly_the_function_that_became_twice_as_slow_is_marked() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let json = folder.path().join("d.json");
+    let (mut equal_with_marks, mut slow_with_others) = (0, 0);
+    for _ in 0..4 {
+        let before = record(folder.path(), "before.pb.gz", &[])?;
+        let again = record(folder.path(), "again.pb.gz", &[])?;
+        equal_with_marks += u32::from(!marked(&before, &again, &json)?.is_empty());
+        let after = record(folder.path(), "after.pb.gz", &["--slow", "one", "2"])?;
+        let marks = marked(&before, &after, &json)?;
+        let slow = ("stages::stage_one".to_owned(), "slower".to_owned());
+        ensure!(marks.contains(&slow), "stage_one is not marked, but {marks:?}");
+        slow_with_others += u32::from(marks.len() > 1);
+    }
+    ensure!(equal_with_marks < 4, "something was marked in all pairs of runs of one program");
+    ensure!(slow_with_others < 4, "other functions were marked in all pairs");
+    Ok(())
+}
+
+#[test]
+fn a_regression_has_a_status_of_its_own() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let before = record(folder.path(), "before.pb.gz", &[])?;
+    let after = record(folder.path(), "after.pb.gz", &["--slow", "one", "3"])?;
+    let gate = |percent: &str| diff(&before, &after).args(["--fail-on-regression", percent]).run();
+    let refused: Finished = gate("5%")?;
+    assert_eq!(refused.code(), Some(3), "{}", refused.stderr);
+    assert!(refused.stderr.contains("regression: stages::stage_one"), "{}", refused.stderr);
+    assert!(refused.stdout.contains("▲") && refused.stdout.contains("stage_one"), "{}", refused.stdout);
+    assert_eq!(gate("1000%")?.code(), Some(0));
+    assert_eq!(diff(&before, &before).args(["--fail-on-regression", "0%"]).run()?.code(), Some(0));
+    let picture = folder.path().join("d.svg");
+    diff(&before, &after).output(&picture).succeed()?;
+    assert!(fs::read_to_string(&picture)?.contains("stage_one"));
+    Ok(())
+}
+
+#[test]
+fn different_events_are_refused() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let (time, faults) = (folder.path().join("time.pb.gz"), folder.path().join("faults.pb.gz"));
+    Bpfprof::clock::<&str>([]).output(&time).workload("spin", &["alpha", "0.3"]).succeed()?;
+    Bpfprof::new(["-e", "page-faults", "-c", "1"]).output(&faults).workload("faults", &["1000"]).succeed()?;
+    diff(&time, &faults).run()?.expect_refusal(1, &["cpu-clock", "page-faults", "cannot be compared"])
+}
