@@ -10,13 +10,13 @@ use libfuzzer_sys::fuzz_target;
 fuzz_target!(|bytes: &[u8]| {
     let Ok(profile) = saved::read(bytes) else { return };
     let mut file = Vec::new();
-    write(&profile, Format::Pprof, View::default(), &mut file).expect("memory takes everything");
+    write(&profile, Format::Pprof, &View::default(), &mut file).expect("memory takes everything");
     let again = saved::read(&file).expect("what was written can be read");
     assert_eq!(again.header.weight, profile.header.weight);
     for format in [Format::Folded, Format::Json] {
         let [one, other] = [&profile, &again].map(|profile| {
             let mut text = Vec::new();
-            write(profile, format, View::default(), &mut text).expect("memory takes everything");
+            write(profile, format, &View::default(), &mut text).expect("memory takes everything");
             text
         });
         assert!(one == other, "{format:?} of what was written differs");

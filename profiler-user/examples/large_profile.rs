@@ -20,13 +20,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     let stacks = std::env::args().nth(1).map_or(Ok(1_000_000), |number| number.parse())?;
     let profile = timed("made", || Ok(synthetic(stacks)))?;
     let mut file = Vec::new();
-    timed("pprof written", || Ok(write(&profile, Format::Pprof, View::default(), &mut file)?))?;
+    timed("pprof written", || Ok(write(&profile, Format::Pprof, &View::default(), &mut file)?))?;
     println!("{} bytes", file.len());
     drop(profile);
     let profile = timed("pprof read", || Ok(saved::read(&file)?))?;
     timed("table", || Ok(write_table(&profile, &TableOptions::default(), &mut std::io::sink())?))?;
     for format in [Format::Folded, Format::Json, Format::Svg] {
-        timed(format.describe(), || Ok(write(&profile, format, View::default(), &mut std::io::sink())?))?;
+        timed(format.describe(), || Ok(write(&profile, format, &View::default(), &mut std::io::sink())?))?;
     }
     Ok(())
 }
