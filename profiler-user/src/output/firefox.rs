@@ -1,6 +1,6 @@
 //! The Firefox Profiler's processed format, compressed by gzip.
 //!
-//! It has room for one event, so it holds the sampled one. Weights are samples; where the event is a clock, the activity of threads is
+//! It has room for one event. Weights are samples; where the event is a clock, the activity of threads is
 //! drawn by the CPU time that they took.
 
 use std::collections::HashMap;
@@ -15,45 +15,49 @@ use fxprof_processed_profile::{
 
 use super::text::{counted, printable};
 use super::time_order;
-use crate::profile::{EventId, FrameId, FrameKind, Profile, Sample, StackId};
+use crate::profile::{EventId, EventInfo, FrameId, FrameKind, Profile, Sample, StackId};
 
 /// Subcategories that are made, one an object; the crate panics beyond 2¹⁶ in a category. Objects beyond share one.
 const MAX_SUBCATEGORIES: usize = 10_000;
 
-/// Writes the samples of the main event.
-pub(super) fn write(profile: &Profile, to: &mut dyn Write) -> io::Result<()> {
+/// Writes the samples of an event.
+pub(super) fn write(profile: &Profile, event: EventId, to: &mut dyn Write) -> io::Result<()> {
     let mut compressed = GzEncoder::new(to, Compression::default());
-    serde_json::to_writer(&mut compressed, &convert(profile))?;
+    serde_json::to_writer(&mut compressed, &convert(profile, event))?;
     compressed.finish().map(drop)
 }
 
-fn convert(profile: &Profile) -> Firefox {
+fn convert(profile: &Profile, event: EventId) -> Firefox {
     let header = &profile.header;
-    let product = format!("bpfprof: {} of {}", counted(header.samples, "sample"), header.event.name);
+    let info = header.event(event).unwrap_or(&header.event);
+    let product = format!("bpfprof: {} of {}", counted(info.samples, "sample"), printable(&info.name));
     // The header does not know the time of day, so the recording begins with the epoch.
     let begin = ReferenceTimestamp::from_duration_since_unix_epoch(Duration::ZERO);
-    let mut conversion = Conversion::new(profile, Firefox::new(&product, begin, interval(profile)));
+    let mut conversion = Conversion::new(
+        profile,
+        info.unit == "ns",
+        Firefox::new(&product, begin, interval(header.seconds, info)),
+    );
     conversion.firefox.set_os_name(&format!("Linux, {}", printable(&header.target)));
     conversion.add_threads();
-    for slice in
-        time_order::samples(profile, EventId::MAIN).chunk_by(|a, b| (a.slice, a.task) == (b.slice, b.task))
-    {
+    for slice in time_order::samples(profile, event).chunk_by(|a, b| (a.slice, a.task) == (b.slice, b.task)) {
         conversion.add_slice(slice);
     }
     conversion.firefox
 }
 
 /// The usual time between two samples of a busy CPU.
-fn interval(profile: &Profile) -> SamplingInterval {
-    let header = &profile.header;
-    let covered = if header.event.unit == "ns" { header.weight as f64 } else { header.seconds * 1e9 };
-    let nanoseconds = covered / header.samples.max(1) as f64;
+fn interval(seconds: f64, event: &EventInfo) -> SamplingInterval {
+    let covered = if event.unit == "ns" { event.weight as f64 } else { seconds * 1e9 };
+    let nanoseconds = covered / event.samples.max(1) as f64;
     SamplingInterval::from_nanos((nanoseconds as u64).max(1))
 }
 
 /// A profile that is being filled.
 struct Conversion<'a> {
     profile: &'a Profile,
+    /// Whether weights are CPU time in nanoseconds.
+    is_clock: bool,
     firefox: Firefox,
     /// By task, with the slice after the last that the thread had samples in.
     threads: Vec<(ThreadHandle, u32)>,
@@ -62,7 +66,7 @@ struct Conversion<'a> {
 }
 
 impl<'a> Conversion<'a> {
-    fn new(profile: &'a Profile, mut firefox: Firefox) -> Self {
+    fn new(profile: &'a Profile, is_clock: bool, mut firefox: Firefox) -> Self {
         let [user, inlined, kernel] = [
             ("User", CategoryColor::Yellow),
             ("Inlined", CategoryColor::Green),
@@ -91,7 +95,7 @@ impl<'a> Conversion<'a> {
             };
             frames.push((Frame::Label(firefox.intern_string(&printable(&function.name))), pair));
         }
-        Self { profile, firefox, threads: Vec::new(), frames, stacks: HashMap::new() }
+        Self { profile, is_clock, firefox, threads: Vec::new(), frames, stacks: HashMap::new() }
     }
 
     /// A thread for each task. Processes are named as their first thread is.
@@ -125,12 +129,11 @@ impl<'a> Conversion<'a> {
             // The thread has been idle until here.
             self.firefox.add_sample(thread, time(0.0), None, CpuDelta::ZERO, 0);
         }
-        let is_clock = self.profile.header.event.unit == "ns";
         let whole = samples.iter().map(|sample| sample.weight as f64).sum::<f64>().max(1.0);
         let mut passed = 0.0;
         for sample in samples {
             passed += sample.weight as f64;
-            let busy = if is_clock { CpuDelta::from_nanos(sample.weight) } else { CpuDelta::ZERO };
+            let busy = if self.is_clock { CpuDelta::from_nanos(sample.weight) } else { CpuDelta::ZERO };
             let weight = i32::try_from(sample.samples).unwrap_or(i32::MAX);
             let stack = self.stack(thread, sample.stack);
             self.firefox.add_sample(thread, time(passed / whole), stack, busy, weight);
@@ -163,7 +166,7 @@ mod tests {
 
     fn written(profile: &Profile) -> Value {
         let mut bytes = Vec::new();
-        write(profile, &mut bytes).unwrap();
+        write(profile, EventId::MAIN, &mut bytes).unwrap();
         let mut text = String::new();
         flate2::read::GzDecoder::new(bytes.as_slice()).read_to_string(&mut text).unwrap();
         serde_json::from_str(&text).unwrap()

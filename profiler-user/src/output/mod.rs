@@ -42,10 +42,10 @@ pub fn write(profile: &Profile, format: Format, view: &View, to: &mut dyn Write)
     match format {
         Format::Folded => folded::write(profile, event, view.weight, to),
         Format::Svg => svg::write(profile, event, view, to),
-        Format::Html => html::write(profile, to),
+        Format::Html => html::write(profile, event, view, to),
         Format::Json => json::write(profile, view.by, to),
         Format::Pprof => pprof::write(profile, to),
-        Format::Firefox => firefox::write(profile, to),
-        Format::Speedscope => speedscope::write(profile, view.weight, to),
+        Format::Firefox => firefox::write(profile, event, to),
+        Format::Speedscope => speedscope::write(profile, event, view.weight, to),
     }
 }

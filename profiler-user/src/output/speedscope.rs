@@ -69,8 +69,8 @@ impl Serialize for Stacks<'_> {
     }
 }
 
-/// Writes all events of a profile.
-pub(super) fn write(profile: &Profile, weight: Weight, to: &mut dyn Write) -> io::Result<()> {
+/// Writes all events of a profile; this one is shown first.
+pub(super) fn write(profile: &Profile, event: EventId, weight: Weight, to: &mut dyn Write) -> io::Result<()> {
     let header = &profile.header;
     let document = Document {
         schema: SCHEMA,
@@ -82,7 +82,7 @@ pub(super) fn write(profile: &Profile, weight: Weight, to: &mut dyn Write) -> io
             header.seconds
         ),
         exporter: format!("bpfprof {}", header.version),
-        active_profile_index: 0,
+        active_profile_index: event.0.into(),
         shared: Shared { frames: frames(profile) },
         profiles: header.events().map(|(id, event)| sampled(profile, id, event, weight)).collect(),
     };
@@ -141,7 +141,7 @@ mod tests {
 
     fn document(profile: &Profile, weight: Weight) -> serde_json::Value {
         let mut text = Vec::new();
-        write(profile, weight, &mut text).unwrap();
+        write(profile, EventId(1), weight, &mut text).unwrap();
         serde_json::from_slice(&text).unwrap()
     }
 
@@ -159,7 +159,7 @@ mod tests {
         let document = document(&profile, Weight::Event);
         assert_eq!(document["$schema"], SCHEMA);
         let profiles = document["profiles"].as_array().unwrap();
-        assert_eq!(profiles.len(), 2);
+        assert_eq!((profiles.len(), &document["activeProfileIndex"]), (2, &1.into()));
         assert_eq!((&profiles[0]["type"], &profiles[0]["unit"]), (&"sampled".into(), &"nanoseconds".into()));
         assert_eq!(profiles[0]["weights"], serde_json::json!([30, 10]));
         assert_eq!((&profiles[0]["startValue"], &profiles[0]["endValue"]), (&0.into(), &40.into()));

@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::tree::{Node, SMALLEST, Tree, TreeFrame};
 use crate::output::header;
 use crate::output::text::printable;
+use crate::output::view::View;
 use crate::profile::metrics::{Metric, Unit};
 use crate::profile::statistics::Estimate;
 use crate::profile::{By, EventId, EventInfo, FrameKind, Label, Profile, Row, Sum, Table};
@@ -31,6 +32,18 @@ pub(super) struct Document {
     /// Nodes and rows with less than one part in this many of every event are added up.
     smallest: u64,
     tables: Vec<Rows>,
+    start: Start,
+}
+
+/// What is shown first.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Start {
+    event: u16,
+    /// Index of the table.
+    table: usize,
+    /// `kind` or the name of a metric.
+    color_by: &'static str,
 }
 
 #[derive(Debug, Serialize)]
@@ -109,8 +122,8 @@ struct TableRow {
 struct Cost([u64; 4], Option<[f64; 2]>);
 
 impl Document {
-    /// Takes what the page shows from a profile.
-    pub(super) fn new(profile: &Profile) -> Self {
+    /// Takes what the page shows from a profile, and what it shows first.
+    pub(super) fn new(profile: &Profile, event: EventId, view: &View) -> Self {
         let header = &profile.header;
         let mut strings = Strings::default();
         let tree = Tree::new(profile);
@@ -124,14 +137,24 @@ impl Document {
                 [functions.insert_full(function).0 as u32, kind as u32]
             })
             .collect();
-        let functions_table = Table::new(profile, By::Function);
-        let metrics = metrics(&functions_table);
-        let mut tables = vec![rows(&functions_table, By::Function, &mut strings)];
-        for by in [By::Line, By::Object, By::Thread] {
-            if by != By::Line || !profile.lines.is_empty() {
-                tables.push(rows(&Table::new(profile, by), by, &mut strings));
+        let by_function = Table::new(profile, By::Function);
+        let metrics = metrics(&by_function, view);
+        let mut tables = vec![(By::Function, rows(&by_function, By::Function, &metrics, &mut strings))];
+        for by in [By::Line, By::Object, By::Thread, By::Process] {
+            let is_wanted = match by {
+                By::Line => !profile.lines.is_empty(),
+                By::Process => view.by == By::Process,
+                _ => true,
+            };
+            if is_wanted {
+                tables.push((by, rows(&Table::new(profile, by), by, &metrics, &mut strings)));
             }
         }
+        let start = Start {
+            event: event.0,
+            table: tables.iter().position(|(by, _)| *by == view.by).unwrap_or(0),
+            color_by: view.color_by.map_or("kind", |metric| metric.name),
+        };
         let event = |(_, event): (EventId, &EventInfo)| Event {
             name: printable(&event.name),
             unit: printable(&event.unit),
@@ -144,12 +167,13 @@ impl Document {
             seconds: header.seconds,
             header: header::lines(header),
             events: header.events().map(event).collect(),
-            metrics,
+            metrics: metrics.into_iter().map(|(_, column)| column).collect(),
             functions: functions.into_iter().collect(),
             frames,
             nodes: Nodes::new(&tree.nodes, header.counters.len() + 1),
             smallest: SMALLEST,
-            tables,
+            tables: tables.into_iter().map(|(_, table)| table).collect(),
+            start,
             strings: strings.0.into_iter().collect(),
         }
     }
@@ -194,10 +218,14 @@ fn parts<'a>(profile: &'a Profile, frame: TreeFrame<'a>) -> (&'a str, &'a str, K
     }
 }
 
-fn metrics(table: &Table) -> Vec<MetricColumn> {
+/// Metrics that are shown: those that are chosen, and the one that gives the colours.
+fn metrics(table: &Table, view: &View) -> Vec<(&'static Metric, MetricColumn)> {
+    let is_chosen = |metric: &&'static Metric| {
+        view.metrics.as_ref().is_none_or(|chosen| chosen.contains(metric) || view.color_by == Some(metric))
+    };
     let column = |metric: &'static Metric| {
         let (numerator, denominator) = table.events_of(metric)?;
-        Some(MetricColumn {
+        let column = MetricColumn {
             name: metric.name,
             title: metric.title,
             explanation: metric.explanation(),
@@ -207,12 +235,15 @@ fn metrics(table: &Table) -> Vec<MetricColumn> {
             denominator: denominator.0,
             factor: metric.unit.factor(),
             marks: metric.bad_and_good(),
-        })
+        };
+        Some((metric, column))
     };
-    table.metrics().into_iter().filter_map(column).collect()
+    table.metrics().into_iter().filter(is_chosen).filter_map(column).collect()
 }
 
-fn rows(table: &Table, by: By, strings: &mut Strings) -> Rows {
+type Metrics = [(&'static Metric, MetricColumn)];
+
+fn rows(table: &Table, by: By, metrics: &Metrics, strings: &mut Strings) -> Rows {
     let is_small = |row: &&Row| {
         let is_small =
             |(part, whole): (&Sum, &Sum)| part.weight.saturating_mul(SMALLEST) < whole.weight.max(1);
@@ -225,13 +256,12 @@ fn rows(table: &Table, by: By, strings: &mut Strings) -> Rows {
             *sum += own.weight;
         }
     }
-    let rows = shown.into_iter().map(|row| table_row(table, row, strings)).collect();
+    let rows = shown.into_iter().map(|row| table_row(table, row, metrics, strings)).collect();
     Rows { heading: by.heading(), plural: by.plural(), rows, hidden: hidden.len() as u64, hidden_weights }
 }
 
-fn table_row(table: &Table, row: &Row, strings: &mut Strings) -> TableRow {
+fn table_row(table: &Table, row: &Row, metrics: &Metrics, strings: &mut Strings) -> TableRow {
     let Label { name, object } = &row.label;
-    let metrics = table.metrics().into_iter();
     TableRow {
         name: strings.number(name),
         object: strings.number(object),
@@ -241,7 +271,8 @@ fn table_row(table: &Table, row: &Row, strings: &mut Strings) -> TableRow {
             .map(|(event, (own, total))| cost(table, event, own, total))
             .collect(),
         metrics: metrics
-            .map(|metric| {
+            .iter()
+            .map(|(metric, _)| {
                 table.metric(metric, row).map(|Estimate { value, low, high }| [value, low, high].map(rounded))
             })
             .collect(),

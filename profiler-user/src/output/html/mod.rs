@@ -13,7 +13,8 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use sha2::{Digest as _, Sha256};
 
 use super::text::printable;
-use crate::profile::Profile;
+use super::view::View;
+use crate::profile::{EventId, Profile};
 use document::Document;
 
 const STYLE: &str = include_str!("style.css");
@@ -41,10 +42,10 @@ struct Page<'a> {
     data: &'a str,
 }
 
-/// Writes the page.
-pub(super) fn write(profile: &Profile, to: &mut dyn Write) -> io::Result<()> {
+/// Writes the page; it begins with this event and with the choices of the view.
+pub(super) fn write(profile: &Profile, event: EventId, view: &View, to: &mut dyn Write) -> io::Result<()> {
     let header = &profile.header;
-    let data = inert(&serde_json::to_string(&Document::new(profile))?);
+    let data = inert(&serde_json::to_string(&Document::new(profile, event, view))?);
     let page = Page {
         title: format!("{}: {} · bpfprof", header.event.name, printable(&header.target)),
         style: STYLE,
@@ -71,11 +72,13 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
+    use crate::profile::By;
     use crate::profile::testing::{profile, with_counter};
 
     fn page(profile: &Profile) -> String {
         let mut bytes = Vec::new();
-        write(profile, &mut bytes).unwrap();
+        let view = View { by: By::Process, ..View::default() };
+        write(profile, EventId(0), &view, &mut bytes).unwrap();
         String::from_utf8(bytes).unwrap()
     }
 
@@ -140,6 +143,8 @@ mod tests {
             (&metric["numerator"], &metric["denominator"], &metric["factor"]),
             (&1.into(), &0.into(), &1e9.into())
         );
+        assert_eq!(data["start"], serde_json::json!({"event": 0, "table": 3, "colorBy": "kind"}));
+        assert_eq!(data["tables"][3]["heading"], "process");
         assert!(rows[0]["metrics"][0].is_null(), "three samples carry no metric");
     }
 }

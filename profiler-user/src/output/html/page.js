@@ -21,8 +21,8 @@ function chooser(group, choices, chosen, onChoose) {
 }
 
 /** Fills a list to choose from. */
-function options(select, choices, onChoose) {
-  select.replaceChildren(...choices.map(([value, label]) => element("option", { value }, label)));
+function options(select, choices, chosen, onChoose) {
+  select.replaceChildren(...choices.map(([value, label]) => element("option", { value, selected: value === chosen }, label)));
   select.addEventListener("change", () => onChoose(select.value));
 }
 
@@ -56,7 +56,7 @@ function search(profile, event, query) {
 function start() {
   const profile = decode(JSON.parse(byId("data").textContent));
   const palette = new Palette(profile);
-  const state = { event: 0, query: "" };
+  const state = { event: profile.start.event, query: "" };
 
   const select = (index) => {
     for (const part of [flame, table, callers]) part.show({ selected: index });
@@ -83,17 +83,17 @@ function start() {
 
   fillHeader(profile);
   const label = ({ name, weight, unit }) => `${name} (${weight > 0 ? amount(weight, unit) : "no samples"})`;
-  options(byId("event"), profile.events.map((event, index) => [index, label(event)]), (value) => {
+  options(byId("event"), profile.events.map((event, index) => [index, label(event)]), state.event, (value) => {
     state.event = Number(value);
     for (const part of [flame, table, callers]) part.show({ event: state.event });
     find();
   });
-  options(byId("color"), palette.choices(), (value) => {
+  options(byId("color"), palette.choices(), profile.start.colorBy, (value) => {
     flame.show({ colorBy: value });
     legend();
   });
   chooser(byId("direction"), [["flame", "Flame"], ["icicle", "Icicle"]], "flame", (value) => flame.show({ icicle: value === "icicle" }));
-  chooser(byId("tables"), profile.tables.map(({ plural }, index) => [index, `${plural[0].toUpperCase()}${plural.slice(1)}`]), 0,
+  chooser(byId("tables"), profile.tables.map(({ plural }, index) => [index, `${plural[0].toUpperCase()}${plural.slice(1)}`]), profile.start.table,
     (value) => table.show({ current: value }));
   byId("search").addEventListener("input", () => {
     state.query = byId("search").value.trim();
@@ -118,8 +118,9 @@ function start() {
       byId("search").dispatchEvent(new Event("input"));
     }
   });
-  table.show({});
-  callers.show({});
+  flame.show({ event: state.event, colorBy: profile.start.colorBy });
+  table.show({ event: state.event, current: profile.start.table });
+  callers.show({ event: state.event });
   legend();
   flame.arrange(true);
 }
