@@ -2,6 +2,7 @@
 
 mod cgroup;
 mod command;
+mod conditions;
 mod event;
 mod privileges;
 mod progress;

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use profiler_common::mapping::{FileRequest, PAGE_SHIFT};
 
+use super::conditions::spoilers;
 use super::event::ChosenEvents;
 use super::target::ResolvedTarget;
 use super::unwinding::{Figures, Unwinding};
@@ -269,7 +270,8 @@ impl Session {
         // Two drains: one for the tables in use, one for a sample that was being taken.
         self.drain()?;
         self.drain()?;
-        let header = self.header(elapsed);
+        let mut header = self.header(elapsed);
+        header.notes.extend(spoilers(&header));
         Ok(Recorded { recording: self.recording, objects: self.objects, header })
     }
 
