@@ -57,35 +57,30 @@ fn a_table_that_is_not_used_makes_room_for_another() -> Result<()> {
     let (Some(one), Some(two)) = (large("plugin_one")?, large("plugin_two")?) else { return Ok(()) };
     let (one, two) = (path(one.path())?, path(two.path())?);
     let small = [CLOCK, &["--unwind-memory", "4"]].concat();
-    let recorded = record(program.path(), &["7000", one, two, one], &small)?;
-    for (plugin, turns) in [("plugin_one", 2), ("plugin_two", 1)] {
+    let recorded = record(program.path(), &["8000", one, two], &small)?;
+    for plugin in ["plugin_one", "plugin_two"] {
         let all = recorded.folded.weight_of(plugin);
         let whole =
             recorded.weight_where(|line| line.has(plugin) && line.has("use_plugin") && line.has("main"));
-        // Without another's table in its place: the first turn of the first plugin alone.
-        ensure!(whole * 100 > all * 30, "{plugin}: {whole} of {all}: {:?}", recorded.report.header.stacks);
-        if turns == 2 {
-            ensure!(
-                whole * 100 > all * 60,
-                "{plugin}: {whole} of {all}: {:?}",
-                recorded.report.header.stacks
-            );
-        }
+        ensure!(whole * 100 > all * 25, "{plugin}: {whole} of {all}: {:?}", recorded.report.header.stacks);
     }
-    // The second found no room at first, or took it from the first, which needs it again.
-    let words = "--unwind-memory 4";
-    lack_of(&recorded, two, words).or_else(|_| lack_of(&recorded, one, words)).map(drop)
+    // It waits until the first is idle, or is compiled so slowly that it need not.
+    let waits = lack_of(&recorded, two, "--unwind-memory 4");
+    waits.or_else(|_| lack_of(&recorded, two, "still being compiled")).map(drop)
 }
 
 #[test]
 fn two_tables_in_use_do_not_push_each_other_out() -> Result<()> {
     let Some(program) = compile("in_turn", &["-O2"])? else { return Ok(()) };
     let (Some(one), Some(two)) = (large("plugin_one")?, large("plugin_two")?) else { return Ok(()) };
-    let script = r#""$0" 5000 "$1" & "$0" 5000 "$2" & wait"#;
+    let script = r#""$0" 9000 "$1" & "$0" 9000 "$2" & wait"#;
     let finished = Bpfprof::clock(["-v", "--unwind-memory", "4", "--", "sh", "-c", script])
         .args([program.path(), one.path(), two.path()])
         .succeed()?;
-    ensure!(finished.stderr.contains("0 made room for others, 1 did not fit"), "{}", finished.stderr);
+    // One, if the machine kept one of them from running for as long as makes a table idle. In turn they would every two seconds.
+    let few = ["0 made room for others", "1 made room for others"];
+    ensure!(few.iter().any(|few| finished.stderr.contains(&format!("; {few}"))), "{}", finished.stderr);
+    ensure!(!finished.stderr.contains(" 0 did not fit"), "{}", finished.stderr);
     Ok(())
 }
 
