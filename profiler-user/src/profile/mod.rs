@@ -7,6 +7,7 @@ mod measured;
 pub mod metrics;
 mod model;
 mod neighbours;
+mod numbering;
 mod recording;
 mod renaming;
 mod slices;

@@ -67,10 +67,9 @@ impl<'a> Names<'a> {
                 weight: amount.weight,
             });
         }
-        // One order, whatever the hash map's: sums of fractions depend on it, and runs are compared by their outputs.
-        profile.samples.sort_unstable();
         self.report(quality, &mut profile.header, host);
-        profile
+        // One order, whatever the hash map's: sums of fractions depend on it, and a saved profile must show what the run showed.
+        profile.numbered_by_samples()
     }
 
     fn name_stack(&self, stack: &RawStack, profile: &mut Profile) -> NamedStack {
