@@ -17,7 +17,6 @@ use crate::profile::{By, EventId, EventInfo, FrameKind, Label, Profile, Row, Sum
 pub(super) struct Document {
     version: String,
     target: String,
-    seconds: f64,
     /// Labels and texts of the header.
     header: Vec<(String, String)>,
     events: Vec<Event>,
@@ -164,7 +163,6 @@ impl Document {
         Self {
             version: header.version.clone(),
             target: printable(&header.target),
-            seconds: header.seconds,
             header: header::lines(header),
             events: header.events().map(event).collect(),
             metrics: metrics.into_iter().map(|(_, column)| column).collect(),
