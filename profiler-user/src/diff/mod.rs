@@ -7,7 +7,7 @@ use anyhow::Context as _;
 
 use crate::cli::{DiffFormat, DiffOptions, Verbosity};
 use crate::output::file::OutputFile;
-use crate::output::{write_diff_json, write_diff_svg, write_diff_table};
+use crate::output::{counted, write_diff_json, write_diff_svg, write_diff_table};
 use crate::present::{fill, print, print_header, terminal_width};
 use crate::profile::Profile;
 use crate::profile::diff::{Diff, comparable};
@@ -65,6 +65,12 @@ fn judge(diff: &Diff, allowed: Option<f64>) -> ExitCode {
     if let Some(too_short) = &diff.too_short {
         say(format_args!("--fail-on-regression cannot tell: {too_short}"));
         return ExitCode::FAILURE;
+    }
+    if diff.untold > 0 {
+        let functions = counted(diff.untold as u64, "function");
+        say(format_args!(
+            "--fail-on-regression leaves out {functions} of which the runs are too short to tell"
+        ));
     }
     match diff.worst().filter(|(_, growth)| *growth > allowed) {
         Some((row, growth)) => {

@@ -36,24 +36,23 @@ fn marked(before: &Path, after: &Path, json: &Path) -> Result<Vec<(String, Strin
     Ok(functions.iter().filter_map(mark).collect())
 }
 
-/// Marks by chance come in at most 5 of 100 pairs of runs; that all of four pairs have one happens less than once in 100,000 times.
+/// Marks by chance come in at most 5 of 100 pairs of runs, and in as many the slices of a function happen to look too irregular to tell: that
+/// either is so in all of four pairs happens less than once in 10,000 times.
 #[test]
 fn exactly_the_function_that_became_twice_as_slow_is_marked() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let json = folder.path().join("d.json");
-    let (mut equal_with_marks, mut slow_with_others) = (0, 0);
+    let slow = [("stages::stage_one".to_owned(), "slower".to_owned())];
+    let (mut equal_without, mut slow_alone) = (0, 0);
     for _ in 0..4 {
         let before = record(folder.path(), "before.pb.gz", &[])?;
         let again = record(folder.path(), "again.pb.gz", &[])?;
-        equal_with_marks += u32::from(!marked(&before, &again, &json)?.is_empty());
+        equal_without += u32::from(marked(&before, &again, &json)?.is_empty());
         let after = record(folder.path(), "after.pb.gz", &["--slow", "one", "2"])?;
-        let marks = marked(&before, &after, &json)?;
-        let slow = ("stages::stage_one".to_owned(), "slower".to_owned());
-        ensure!(marks.contains(&slow), "stage_one is not marked, but {marks:?}");
-        slow_with_others += u32::from(marks.len() > 1);
+        slow_alone += u32::from(marked(&before, &after, &json)? == slow);
     }
-    ensure!(equal_with_marks < 4, "something was marked in all pairs of runs of one program");
-    ensure!(slow_with_others < 4, "other functions were marked in all pairs");
+    ensure!(equal_without > 0, "something was marked in all pairs of runs of one program");
+    ensure!(slow_alone > 0, "stage_one alone was marked in no pair");
     Ok(())
 }
 

@@ -22,6 +22,8 @@ struct Document<'a> {
     significance: f64,
     /// Why nothing could be marked.
     too_short: Option<String>,
+    /// Functions of which the runs are too short to tell.
+    untold: usize,
     functions: Vec<Function<'a>>,
 }
 
@@ -109,6 +111,7 @@ pub fn write_diff_json(diff: &Diff, before: &Header, after: &Header, to: &mut dy
         comparisons: diff.comparisons,
         significance: SIGNIFICANT,
         too_short: diff.too_short.map(|too_short| too_short.to_string()),
+        untold: diff.untold,
         functions: functions.collect(),
     };
     serde_json::to_writer_pretty(&mut *to, &document)?;

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::super::text::{printable, thousands};
+use super::super::text::{counted, printable, thousands};
 use crate::profile::diff::{Diff, Mark, MetricChange, Row, SIGNIFICANT, Scale};
 
 /// Writes the functions, what changed first, and what the marks mean.
@@ -130,8 +130,12 @@ fn verdict(diff: &Diff) -> String {
         }
         Scale::Absolute => "",
     };
+    let untold = match diff.untold {
+        0 => String::new(),
+        untold => format!("; of {} the runs are too short to tell", counted(untold as u64, "function")),
+    };
     format!(
-        "▲ slower, ▼ faster, * another metric: {marked} of {} marked at {} % in {} comparisons{rest}",
+        "▲ slower, ▼ faster, * a metric that changed: {marked} of {} marked at {} % in {} comparisons{untold}{rest}",
         thousands(diff.rows.len() as u64),
         SIGNIFICANT * 100.0,
         thousands(diff.comparisons as u64),

@@ -85,13 +85,44 @@ pub(super) fn mark(
         let lengths = if scale == Scale::Absolute { lengths } else { [1.0, 1.0] };
         candidates[candidate].difference(wholes, scale, lengths)
     };
+    let mut set_aside = 0;
     loop {
         let differences: Vec<Option<Difference>> =
             rest.iter().map(|&index| compare(index, &wholes)).collect();
+        // What cannot be told of must not move the shares of the others either.
+        let untold: Vec<usize> = rest
+            .iter()
+            .zip(&differences)
+            .filter(|(_, difference)| difference.is_none())
+            .map(|(&index, _)| index)
+            .collect();
+        if scale == Scale::Normalised && !untold.is_empty() {
+            let told = |without: Option<usize>, wholes: &[Vec<f64>; 2]| {
+                let judges = rest.iter().filter(|&&judge| Some(judge) != without).take(JUDGES);
+                judges.filter(|&&judge| compare(judge, wholes).is_some()).count()
+            };
+            // One function in phases moves the shares of all, so the one that hides most of the others goes first.
+            let hides = untold.iter().take(TRIED).map(|&index| {
+                let wholes = candidates[index].take_from(&wholes);
+                (told(Some(index), &wholes), index)
+            });
+            let best = hides.max_by_key(|&(told, index)| (told, std::cmp::Reverse(index)));
+            let leaving = match best {
+                Some((more, index)) if more > told(None, &wholes) => vec![index],
+                _ if untold.len() < rest.len() => untold,
+                _ => return marks,
+            };
+            for index in leaving {
+                marks[index] = Marking::default();
+                wholes = candidates[index].take_from(&wholes);
+                rest.retain(|&other| other != index);
+            }
+            continue;
+        }
         let mut ps: Vec<f64> = differences.iter().flatten().map(|difference| difference.p).collect();
         ps.extend(others);
         // Those that are set aside were compared too.
-        ps.extend(std::iter::repeat_n(0.0, candidates.len() - rest.len()));
+        ps.extend(std::iter::repeat_n(0.0, set_aside));
         let mut corrected = holm(&ps).into_iter();
         let mut significant = Vec::new();
         for (&index, difference) in rest.iter().zip(&differences) {
@@ -105,7 +136,6 @@ pub(super) fn mark(
                 significant.push((index, excess(difference)));
             }
         }
-        let set_aside = candidates.len() - rest.len();
         if scale == Scale::Absolute || significant.is_empty() || set_aside >= MOST_SET_ASIDE {
             return marks;
         }
@@ -125,6 +155,7 @@ pub(super) fn mark(
             if alike { by_growth } else { a.1.total_cmp(&b.1) }
         });
         let Some((index, _)) = best else { return marks };
+        set_aside += 1;
         wholes = candidates[index].take_from(&wholes);
         rest.retain(|&other| other != index);
     }

@@ -39,6 +39,8 @@ pub struct Diff {
     pub comparisons: usize,
     /// Why nothing could be marked.
     pub too_short: Option<TooShort>,
+    /// Functions with enough samples that vary too slowly, or in too few slices of time, to tell whether they changed.
+    pub untold: usize,
 }
 
 /// One function.
@@ -194,8 +196,9 @@ impl Diff {
         }
         set_changes(&mut rows, scale);
         sort(&mut rows);
-        let comparisons = marks.iter().filter(|mark| mark.p.is_some()).count() + metric_ps.len();
-        Ok(Self { scale, rows, metrics, comparisons, too_short })
+        let told = marks.iter().filter(|mark| mark.p.is_some()).count();
+        let (comparisons, untold) = (told + metric_ps.len(), marks.len() - told);
+        Ok(Self { scale, rows, metrics, comparisons, too_short, untold })
     }
 
     /// The marked function that costs more by the largest part of what it cost, and that part: 0.2 for a fifth. A function that was not there

@@ -184,3 +184,27 @@ fn metrics_are_compared_too() {
     assert!(marked(&diff).is_empty());
     assert!(!diff.named("beta").metrics[0].is_marked);
 }
+
+/// A function in phases as long as half the run says nothing of other runs, and must not make the others look changed.
+#[test]
+fn what_cannot_be_told_marks_no_other() {
+    let mut random = Random(7);
+    let pair = [60, 600].map(|extra| {
+        let mut profile = run(&COSTS, 1, &mut random);
+        let alpha = profile.samples.iter().find(|sample| {
+            let frame = profile.stack(sample.stack)[1];
+            &*profile.function(profile.frame(frame).function).name == "alpha"
+        });
+        let alpha = *alpha.unwrap();
+        profile.samples.extend((0..20).map(|slice| Sample {
+            slice,
+            samples: extra,
+            weight: extra * 1000,
+            ..alpha
+        }));
+        profile
+    });
+    let diff = Diff::new(&pair[0], &pair[1], Scale::Normalised).unwrap();
+    assert!(marked(&diff).is_empty() && diff.untold >= 1, "{:?}, {} untold", marked(&diff), diff.untold);
+    assert!(diff.named("alpha").p.is_none() && diff.named("beta").p.is_some());
+}
