@@ -70,7 +70,11 @@ class Table {
       hint: `${event.name} (${event.unit}) in it alone, with its 95 % interval`,
       numeric: true,
       value,
-      cell: (row) => withInterval(text(value(row)), ends(endsOf(row, index), (low, high) => range(text(low), text(high)))),
+      cell: (row) => {
+        const [low, high] = endsOf(row, index) ?? [0, 0];
+        // Where each occurrence was counted the value is exact.
+        return low === high ? text(value(row)) : withInterval(text(value(row)), range(text(low), text(high)));
+      },
     };
   }
 
