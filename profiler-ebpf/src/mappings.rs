@@ -86,17 +86,19 @@ pub(crate) fn find(tgid: u32, exec_id: u32, address: u64) -> Option<Mapping> {
         return None;
     }
     let mut found = 0;
-    for block in 0..MAPPINGS_PER_PROCESS / MAPPINGS_PER_BLOCK {
+    for (block, entries) in mappings.entries.chunks_exact(MAPPINGS_PER_BLOCK).enumerate() {
         let first = block * MAPPINGS_PER_BLOCK;
         if first >= mappings.used as usize {
             break;
         }
-        for index in first..first + MAPPINGS_PER_BLOCK {
-            let mapping = &mappings.entries[index];
+        // Counted from the block's own start: constants, where counts from the first block would lie on the stack, one for each entry.
+        let mut found_here = 0;
+        for (index, mapping) in entries.iter().enumerate() {
             let at = address.wrapping_sub(mapping.start);
             let beyond = at.wrapping_sub(u64::from(mapping.pages) << PAGE_SHIFT);
-            found = select(sign(!at & beyond), index as u64 + 1, found);
+            found_here = select(sign(!at & beyond), index as u64 + 1, found_here);
         }
+        found = select(sign(0u64.wrapping_sub(found_here)), first as u64 + found_here, found);
     }
     let index = found.wrapping_sub(1) as usize;
     if index >= MAPPINGS_PER_PROCESS {

@@ -40,6 +40,9 @@ pub(crate) struct Walk {
     /// The one before it: the next often, when a library was called or calls back.
     former_mapping: Mapping,
     former_file: FileEntry,
+    /// Room to exchange the two.
+    spare_mapping: Mapping,
+    spare_file: FileEntry,
     tgid: u32,
     exec_id: u32,
     /// Whether a mapping was looked up in the process already.
@@ -164,8 +167,10 @@ fn by_frame_pointer(walk: &mut Walk, reason: StackEnd) -> i64 {
 /// Finds the mapping that holds an address, and what is known of its file.
 #[inline(always)]
 fn remap(walk: &mut Walk, address: u64) -> Option<u64> {
-    core::mem::swap(&mut walk.mapping, &mut walk.former_mapping);
-    core::mem::swap(&mut walk.file, &mut walk.former_file);
+    // `mem::swap` goes byte by byte through the stack, of which kernels before 6.13 have 512 bytes for a program and its callbacks.
+    (walk.spare_mapping, walk.spare_file) = (walk.mapping, walk.file);
+    (walk.mapping, walk.file) = (walk.former_mapping, walk.former_file);
+    (walk.former_mapping, walk.former_file) = (walk.spare_mapping, walk.spare_file);
     if let Some(offset) = walk.mapping.file_offset(address) {
         return Some(offset);
     }
