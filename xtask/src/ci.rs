@@ -14,7 +14,7 @@ use crate::{
     process::{run as run_command, stdout_of},
     test_suite,
     test_tally::Report,
-    tidy,
+    tidy, vm,
     workspace::Workspace,
 };
 
@@ -54,7 +54,13 @@ fn steps(workspace: &Workspace, run: &mut Run) -> Result<()> {
     });
     run.tests = tests;
     tested?;
-    run.step("demo", || demo::run(workspace, &demo::Options::default()))
+    run.step("demo", || demo::run(workspace, &demo::Options::default()))?;
+    run.step("vm", || {
+        if !vm::run(workspace, &vm::Options::independent_of_load())? {
+            bail!("not every emulated lane passed");
+        }
+        Ok(())
+    })
 }
 
 /// What was done so far.

@@ -19,7 +19,7 @@ pub(super) struct Console {
 pub(super) struct Outcome {
     /// The exit status; `None` if the guest ended before the trial did.
     pub(super) status: Option<i32>,
-    /// Files by name: `stderr`, and what bpfprof wrote.
+    /// Files by name: `stdout`, `stderr`, and what bpfprof wrote.
     parts: HashMap<String, String>,
 }
 
@@ -67,6 +67,11 @@ impl Console {
 }
 
 impl Outcome {
+    /// What the command wrote for its user.
+    pub(super) fn stdout(&self) -> &str {
+        self.part("stdout")
+    }
+
     /// What bpfprof said.
     pub(super) fn stderr(&self) -> &str {
         self.part("stderr")

@@ -10,18 +10,19 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-use super::lane::Machine;
+use super::lane::{Lane, Machine, Time};
 
 /// Some ten times what a guest takes.
 const TIME_LIMIT: Duration = Duration::from_secs(240);
 const POLL: Duration = Duration::from_millis(50);
 
 /// Runs the guest until it powers off; its console goes to the file.
-pub(super) fn boot(machine: Machine, kernel: &Path, initramfs: &Path, console: &Path) -> Result<()> {
+pub(super) fn boot(lane: Lane, kernel: &Path, initramfs: &Path, console: &Path) -> Result<()> {
     let output = File::create(console).with_context(|| format!("{} cannot be written", console.display()))?;
+    let machine = lane.machine();
     let mut qemu = Command::new(program(machine));
-    qemu.args(hardware(machine));
-    qemu.args(["-accel", "tcg", "-smp", "2", "-m", "1G", "-no-reboot"]);
+    qemu.args(hardware(machine)).args(processors(lane.time()));
+    qemu.args(["-accel", "tcg", "-m", "1G", "-no-reboot"]);
     qemu.args(["-nodefaults", "-display", "none", "-monitor", "none", "-serial", "stdio"]);
     qemu.arg("-kernel").arg(kernel).arg("-initrd").arg(initramfs);
     // On a loaded host an emulated x86 may get its first timer interrupts too late for the kernel's check, which then panics.
@@ -61,6 +62,15 @@ fn hardware(machine: Machine) -> [&'static str; 4] {
     match machine {
         Machine::X86_64 => ["-M", "q35", "-cpu", "Nehalem"],
         Machine::Aarch64 => ["-M", "virt", "-cpu", "neoverse-n1"],
+    }
+}
+
+/// Two CPUs, or one whose cycles of a nanosecond are counted off by its instructions, four to each. With more than one the kernel takes
+/// the waiting for the others for a lockup. While the guest sleeps its time leaps to the next timer.
+fn processors(time: Time) -> &'static [&'static str] {
+    match time {
+        Time::Host => &["-smp", "2"],
+        Time::Instructions => &["-smp", "1", "-icount", "shift=2,sleep=off"],
     }
 }
 

@@ -9,12 +9,19 @@ pub(crate) enum Lane {
     X86_64Linux6_12,
     Aarch64Linux6_1,
     Aarch64Linux6_12,
+    /// The oldest kernel on a machine whose time is made of instructions: what its PMU counts is known beforehand.
+    Aarch64Pmu,
 }
 
 impl Lane {
     /// Every lane, the quickest first.
-    pub(crate) const ALL: [Self; 4] =
-        [Self::X86_64Linux6_1, Self::X86_64Linux6_12, Self::Aarch64Linux6_1, Self::Aarch64Linux6_12];
+    pub(crate) const ALL: [Self; 5] = [
+        Self::X86_64Linux6_1,
+        Self::X86_64Linux6_12,
+        Self::Aarch64Linux6_1,
+        Self::Aarch64Linux6_12,
+        Self::Aarch64Pmu,
+    ];
 
     /// As it is named on the command line.
     pub(super) fn name(self) -> &'static str {
@@ -23,6 +30,7 @@ impl Lane {
             Self::X86_64Linux6_12 => "x86_64-6.12",
             Self::Aarch64Linux6_1 => "aarch64-6.1",
             Self::Aarch64Linux6_12 => "aarch64-6.12",
+            Self::Aarch64Pmu => "aarch64-pmu",
         }
     }
 
@@ -30,7 +38,15 @@ impl Lane {
     pub(super) fn machine(self) -> Machine {
         match self {
             Self::X86_64Linux6_1 | Self::X86_64Linux6_12 => Machine::X86_64,
-            Self::Aarch64Linux6_1 | Self::Aarch64Linux6_12 => Machine::Aarch64,
+            Self::Aarch64Linux6_1 | Self::Aarch64Linux6_12 | Self::Aarch64Pmu => Machine::Aarch64,
+        }
+    }
+
+    /// What moves time on in the guest.
+    pub(super) fn time(self) -> Time {
+        match self {
+            Self::Aarch64Pmu => Time::Instructions,
+            _ => Time::Host,
         }
     }
 
@@ -39,7 +55,7 @@ impl Lane {
         match self {
             Self::X86_64Linux6_1 => "linux-image-cloud-amd64",
             Self::X86_64Linux6_12 => "linux-image-6.12-cloud-amd64",
-            Self::Aarch64Linux6_1 => "linux-image-cloud-arm64",
+            Self::Aarch64Linux6_1 | Self::Aarch64Pmu => "linux-image-cloud-arm64",
             Self::Aarch64Linux6_12 => "linux-image-6.12-cloud-arm64",
         }
     }
@@ -53,6 +69,15 @@ impl ValueEnum for Lane {
     fn to_possible_value(&self) -> Option<PossibleValue> {
         Some(PossibleValue::new(self.name()))
     }
+}
+
+/// What moves time on in a guest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Time {
+    /// The host's clock, so that a busy host is seen in the guest.
+    Host,
+    /// The guest's own instructions, of four nanoseconds each.
+    Instructions,
 }
 
 /// What is emulated. Only the aarch64 one has a PMU.

@@ -6,8 +6,11 @@ mod emulator;
 mod guest;
 mod initramfs;
 mod lane;
+mod list;
+mod measurements;
 mod packages;
 mod payload;
+mod pmu_trials;
 mod profile;
 mod trials;
 
@@ -24,7 +27,7 @@ use self::{
     aarch64_sysroot::Sysroot,
     console::{Console, Outcome},
     initramfs::Initramfs,
-    lane::{Lane, Machine},
+    lane::{Lane, Machine, Time},
     packages::Packages,
     payload::Payload,
     trials::{Trial, trials},
@@ -38,6 +41,14 @@ pub(crate) struct Options {
     no_install: bool,
     /// The lanes; all without any
     lanes: Vec<Lane>,
+}
+
+impl Options {
+    /// The lanes that come out the same however busy the host is.
+    pub(crate) fn independent_of_load() -> Self {
+        let lanes = Lane::ALL.into_iter().filter(|lane| lane.time() == Time::Instructions);
+        Self { lanes: lanes.collect(), ..Self::default() }
+    }
 }
 
 /// Runs lanes and prints a line for each; whether all that ran passed, and at least one, and all that were asked for by name.
@@ -91,7 +102,7 @@ impl Host<'_> {
             Ok(ingredients) => ingredients,
             Err(error) => return Verdict::NotRun(format!("{error:#}")),
         };
-        let trials = trials(lane.machine());
+        let trials = trials(lane);
         match self.boot(lane, &ingredients, &trials) {
             Ok(console) => judge(&console, &trials),
             Err(error) => Verdict::Failed(format!("{error:#}")),
@@ -142,14 +153,15 @@ impl Host<'_> {
         debian::install(&missing, Privilege::acquire())
     }
 
-    /// The lane's kernel, fetched once.
+    /// The lane's kernel, fetched once for all lanes that run it.
     fn kernel<'p>(&self, lane: Lane, packages: impl Fn() -> Result<&'p Packages>) -> Result<PathBuf> {
-        let boot = self.lane_folder(lane).join("boot");
+        let folder = self.folder.join(lane.kernel_package());
+        let boot = folder.join("boot");
         let image = || packages::only_file_with_prefix(&boot, "vmlinuz-");
         if image().is_none() {
             let packages = packages()?;
             let package = packages.kernel_image(lane.kernel_package())?;
-            packages.unpack(&package, "./boot/vmlinuz-*", &self.lane_folder(lane))?;
+            packages.unpack(&package, "./boot/vmlinuz-*", &folder)?;
         }
         image().with_context(|| format!("{} holds no kernel image", boot.display()))
     }
@@ -159,12 +171,13 @@ impl Host<'_> {
         let machine = lane.machine();
         let payload = payload::build(self.workspace, machine, ingredients.sysroot.as_ref(), &self.folder)?;
         let folder = self.lane_folder(lane);
+        fs::create_dir_all(&folder).with_context(|| format!("{} cannot be created", folder.display()))?;
         let init = guest::init(trials, hertz(machine));
         let archive = folder.join("initramfs.cpio");
         fs::write(&archive, initramfs(&ingredients.busybox, &payload, &init)?)
             .with_context(|| format!("{} cannot be written", archive.display()))?;
         let console = folder.join("console.log");
-        emulator::boot(machine, &ingredients.kernel, &archive, &console)
+        emulator::boot(lane, &ingredients.kernel, &archive, &console)
             .with_context(|| format!("the console is in {}", console.display()))?;
         Ok(Console::read(&String::from_utf8_lossy(&read(&console)?)))
     }
@@ -198,6 +211,7 @@ fn initramfs(busybox: &Path, payload: &Payload, init: &str) -> Result<Vec<u8>> {
     }
     archive.program("bin/chain", &read(&payload.chain)?);
     archive.program("bin/chain-fp", &read(&payload.chain_fp)?);
+    archive.program("bin/turns", &read(&payload.turns)?);
     Ok(archive.finish())
 }
 

@@ -24,6 +24,8 @@ pub(super) struct Payload {
     pub(super) chain: PathBuf,
     /// The workload built with them.
     pub(super) chain_fp: PathBuf,
+    /// The workload that knows how long its functions took.
+    pub(super) turns: PathBuf,
 }
 
 /// Builds the programs; those that are up to date stay. A sysroot means that bpfprof is built by its compiler, static.
@@ -36,16 +38,18 @@ pub(super) fn build(
     let programs = folder.join(machine.debian_architecture());
     fs::create_dir_all(&programs).with_context(|| format!("{} cannot be created", programs.display()))?;
     let chain = programs.join("chain");
-    compile_chain(workspace, machine, &["-fomit-frame-pointer"], &chain)?;
+    compile(workspace, machine, "chain.c", &["-fomit-frame-pointer"], &chain)?;
     let chain_fp = programs.join("chain-fp");
     // A leaf without a frame would hide its caller from the walk.
     let with_frames = ["-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer"];
-    compile_chain(workspace, machine, &with_frames, &chain_fp)?;
+    compile(workspace, machine, "chain.c", &with_frames, &chain_fp)?;
+    let turns = programs.join("turns");
+    compile(workspace, machine, "turns.c", &[], &turns)?;
     let (bpfprof, libraries) = match sysroot {
         None => host_bpfprof(workspace, &programs)?,
         Some(sysroot) => (cross_bpfprof(workspace, machine, sysroot, &folder.join("build"))?, Vec::new()),
     };
-    Ok(Payload { bpfprof, libraries, chain, chain_fp })
+    Ok(Payload { bpfprof, libraries, chain, chain_fp, turns })
 }
 
 /// The very program that all other tests run, without the debug information, which would fill the guest's memory.
@@ -93,10 +97,10 @@ fn cross_bpfprof(
     Ok(target.join(machine.triple()).join("release/bpfprof"))
 }
 
-fn compile_chain(workspace: &Workspace, machine: Machine, flags: &[&str], to: &Path) -> Result<()> {
+fn compile(workspace: &Workspace, machine: Machine, source: &str, flags: &[&str], to: &Path) -> Result<()> {
     let mut compile = Command::new(machine.c_compiler());
     compile.args(["-O2", "-static", "-Wall", "-Werror"]).args(flags).arg("-o").arg(to);
-    run_command(compile.arg(workspace.root().join("xtask/src/vm/chain.c")))
+    run_command(compile.arg(workspace.root().join("xtask/src/vm").join(source)))
 }
 
 #[cfg(test)]

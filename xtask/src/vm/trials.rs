@@ -2,7 +2,12 @@
 
 use anyhow::{Result, bail, ensure};
 
-use super::{console::Outcome, lane::Machine, profile::Profile};
+use super::{
+    console::Outcome,
+    lane::{Lane, Machine, Time},
+    pmu_trials,
+    profile::Profile,
+};
 
 /// A shell command in the guest and what its outcome must be.
 #[derive(Clone, Copy)]
@@ -16,11 +21,12 @@ pub(super) struct Trial {
     pub(super) check: fn(&Outcome) -> Result<()>,
 }
 
-/// The trials for a machine.
-pub(super) fn trials(machine: Machine) -> Vec<Trial> {
-    let of_machine = match machine {
-        Machine::X86_64 => WITHOUT_PMU,
-        Machine::Aarch64 => WITH_PMU,
+/// The trials of a lane.
+pub(super) fn trials(lane: Lane) -> Vec<Trial> {
+    let of_machine = match (lane.machine(), lane.time()) {
+        (_, Time::Instructions) => return pmu_trials::ALL.to_vec(),
+        (Machine::X86_64, Time::Host) => WITHOUT_PMU,
+        (Machine::Aarch64, Time::Host) => WITH_PMU,
     };
     COMMON.iter().chain(of_machine).copied().collect()
 }
@@ -164,7 +170,8 @@ fn recorded(outcome: &Outcome) -> Result<Profile> {
     Ok(profile)
 }
 
-fn require_status(outcome: &Outcome, wanted: i32) -> Result<()> {
+/// The command ended with this status.
+pub(super) fn require_status(outcome: &Outcome, wanted: i32) -> Result<()> {
     match outcome.status {
         Some(status) if status == wanted => Ok(()),
         Some(status) => bail!("the exit status is {status}, not {wanted}"),
@@ -172,7 +179,8 @@ fn require_status(outcome: &Outcome, wanted: i32) -> Result<()> {
     }
 }
 
-fn require_refusal(outcome: &Outcome, words: &str) -> Result<()> {
+/// bpfprof could not do it, and said so in these words.
+pub(super) fn require_refusal(outcome: &Outcome, words: &str) -> Result<()> {
     require_status(outcome, 1)?;
     ensure!(outcome.stderr().contains(words), "bpfprof does not say `{words}`");
     Ok(())
