@@ -214,7 +214,11 @@ impl Session {
             let waits =
                 *launched == Some(sample.tgid) && !history.has_executed_before(sample.tgid, sample.first);
             if !waits {
-                unwinding.observe(recording.add(sample, history), sample);
+                let frames = recording.add(sample, history);
+                // The header speaks of the main event's stacks.
+                if sample.event == EventId::MAIN.0 {
+                    unwinding.observe(frames, sample);
+                }
             }
         });
         unwinding.end_drain(&self.objects, sampler);

@@ -37,6 +37,8 @@ pub(super) struct Files {
 /// A function at a line. Its name may be in a file that is not here, and assembly has lines alone.
 pub(super) struct Code {
     pub(super) name: Option<String>,
+    /// Whether the name says all: units with line tables alone leave the path out of names of Rust and C++.
+    pub(super) is_whole: bool,
     pub(super) line: Option<Line>,
 }
 
@@ -85,9 +87,16 @@ impl<'a> Dwarf<'a> {
         };
         let mut functions = Vec::new();
         while let Some(frame) = frames.next().ok()? {
-            let name = frame.function.and_then(|name| Some(name.demangle().ok()?.into_owned()));
+            let function = frame.function.and_then(|name| {
+                let shown = name.demangle().ok()?.into_owned();
+                let has_paths =
+                    matches!(name.language, Some(gimli::DW_LANG_Rust)) || name.language.is_some_and(is_cpp);
+                let is_whole = !has_paths || name.raw_name().is_ok_and(|raw| raw != shown);
+                Some((shown, is_whole))
+            });
+            let (name, is_whole) = function.map_or((None, false), |(name, is_whole)| (Some(name), is_whole));
             let line = frame.location.and_then(|at| Some(Line { file: at.file?.into(), number: at.line? }));
-            functions.push(Code { name, line });
+            functions.push(Code { name, is_whole, line });
         }
         functions.reverse();
         (!functions.is_empty()).then_some(functions)
@@ -117,6 +126,18 @@ impl<'a> Dwarf<'a> {
             Some(Arc::new(sections))
         })
     }
+}
+
+fn is_cpp(language: gimli::DwLang) -> bool {
+    matches!(
+        language,
+        gimli::DW_LANG_C_plus_plus
+            | gimli::DW_LANG_C_plus_plus_03
+            | gimli::DW_LANG_C_plus_plus_11
+            | gimli::DW_LANG_C_plus_plus_14
+            | gimli::DW_LANG_C_plus_plus_17
+            | gimli::DW_LANG_C_plus_plus_20
+    )
 }
 
 impl Files {

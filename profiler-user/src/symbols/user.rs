@@ -170,7 +170,8 @@ struct Found {
     line: Option<Line>,
     /// Outermost first.
     inlined: Vec<NamedCode>,
-    /// Whether the source says that it reaches as far as the address; a symbol without a size is taken for the last before it.
+    /// Whether no other source knows better: a symbol without a size is taken for the last before the address, and not all DWARF has whole
+    /// names.
     covers: bool,
 }
 
@@ -200,10 +201,10 @@ impl Found {
 impl From<Vec<Code>> for Found {
     fn from(functions: Vec<Code>) -> Self {
         let mut functions = functions.into_iter();
-        let Some(Code { name, line }) = functions.next() else { return Self::default() };
+        let Some(Code { name, is_whole, line }) = functions.next() else { return Self::default() };
         // Those whose name `dwz` moved to a file that is not here are left out.
         let inlined = functions.filter_map(|code| Some(NamedCode { name: code.name?, line: code.line }));
-        Self { covers: name.is_some(), function: name, line, inlined: inlined.collect() }
+        Self { covers: is_whole, function: name, line, inlined: inlined.collect() }
     }
 }
 

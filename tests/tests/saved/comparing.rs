@@ -56,13 +56,22 @@ fn exactly_the_function_that_became_twice_as_slow_is_marked() -> Result<()> {
     Ok(())
 }
 
+/// As above: that a pair of runs cannot be told apart comes less than once in ten times, and not four times in a row.
 #[test]
 fn a_regression_has_a_status_of_its_own() -> Result<()> {
     let folder = tempfile::tempdir()?;
-    let before = record(folder.path(), "before.pb.gz", &[])?;
-    let after = record(folder.path(), "after.pb.gz", &["--slow", "one", "3"])?;
+    let (before, after) = (folder.path().join("before.pb.gz"), folder.path().join("after.pb.gz"));
     let gate = |percent: &str| diff(&before, &after).args(["--fail-on-regression", percent]).run();
-    let refused: Finished = gate("5%")?;
+    let mut refused: Option<Finished> = None;
+    for _ in 0..4 {
+        record(folder.path(), "before.pb.gz", &[])?;
+        record(folder.path(), "after.pb.gz", &["--slow", "one", "3"])?;
+        refused = Some(gate("5%")?).filter(|run| run.code() != Some(0));
+        if refused.is_some() {
+            break;
+        }
+    }
+    let refused = refused.context("a function that takes three times as long passes the gate")?;
     assert_eq!(refused.code(), Some(3), "{}", refused.stderr);
     assert!(refused.stderr.contains("regression: stages::stage_one"), "{}", refused.stderr);
     assert!(refused.stdout.contains("▲") && refused.stdout.contains("stage_one"), "{}", refused.stdout);
