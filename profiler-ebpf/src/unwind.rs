@@ -167,7 +167,7 @@ fn by_frame_pointer(walk: &mut Walk, reason: StackEnd) -> i64 {
 /// Finds the mapping that holds an address, and what is known of its file.
 #[inline(always)]
 fn remap(walk: &mut Walk, address: u64) -> Option<u64> {
-    // `mem::swap` goes byte by byte through the stack, of which kernels before 6.13 have 512 bytes for a program and its callbacks.
+    // `mem::swap` goes byte by byte through the stack, of which Linux 6.1 gives a program and its callbacks 512 bytes together.
     (walk.spare_mapping, walk.spare_file) = (walk.mapping, walk.file);
     (walk.mapping, walk.file) = (walk.former_mapping, walk.former_file);
     (walk.former_mapping, walk.former_file) = (walk.spare_mapping, walk.spare_file);
