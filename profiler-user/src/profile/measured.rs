@@ -3,7 +3,7 @@
 use super::header::{Attribution, EventInfo, Header};
 use super::metrics::Metric;
 use super::model::EventId;
-use super::statistics::Stream;
+use super::statistics::{Repeat, Stream, TooShort};
 use super::sum::Sum;
 
 /// The events of a profile that can be set against each other: those counted in the same modes as the main event.
@@ -13,6 +13,8 @@ pub(super) struct Measured {
     names: Vec<Option<String>>,
     /// Whether every occurrence was a sample, by event.
     exact: Vec<bool>,
+    /// What targets counted, against what of it is in functions, by event.
+    in_full: Vec<f64>,
 }
 
 impl Measured {
@@ -22,7 +24,11 @@ impl Measured {
             let (name, modes) = split(&event.name);
             (modes == main_modes).then(|| name.to_owned())
         });
-        Self { names: names.collect(), exact: header.events().map(|(_, event)| is_exact(event)).collect() }
+        Self {
+            names: names.collect(),
+            exact: header.events().map(|(_, event)| is_exact(event)).collect(),
+            in_full: header.events().map(|(_, event)| in_full(event)).collect(),
+        }
     }
 
     /// The index of an event, by its name.
@@ -41,14 +47,32 @@ impl Measured {
         self.exact.get(usize::from(event.0)).copied().unwrap_or(false)
     }
 
-    /// The samples of each event in one place, by the event's name.
+    /// The samples of each event in one place, by the event's name, with their part of what is in no function.
     pub(super) fn streams(&self, part: &[Sum], whole: &[Sum]) -> impl Fn(&str) -> Option<Stream> {
         move |name| {
             let event = self.event(name)?;
             let (part, whole) = (part.get(event)?, whole.get(event)?);
             // An event without any sample says nothing: it may never have had a counter.
-            (whole.samples > 0).then(|| part.stream(whole))
+            let Stream { weight, samples, period } = part.stream(whole);
+            let in_full = self.in_full[event];
+            (whole.samples > 0).then_some(Stream {
+                weight: weight * in_full,
+                samples,
+                period: period * in_full,
+            })
         }
+    }
+
+    /// A metric with its repeat interval, from what each slice added to each event in one place.
+    pub(super) fn repeat(
+        &self,
+        metric: &Metric,
+        mut by_event: Vec<Vec<f64>>,
+    ) -> Option<Result<Repeat, TooShort>> {
+        for (slices, in_full) in by_event.iter_mut().zip(&self.in_full) {
+            slices.iter_mut().for_each(|slice| *slice *= in_full);
+        }
+        metric.repeat(&|name| self.event(name).map(|event| by_event[event].as_slice()))
     }
 }
 
@@ -56,6 +80,12 @@ impl Measured {
 fn split(event: &str) -> (&str, String) {
     let (name, modifiers) = event.split_once(':').unwrap_or((event, ""));
     (name, modifiers.chars().filter(|&letter| letter != 'p').collect())
+}
+
+/// With `delta` attribution, what is counted between the last sample of a task and the switch to another is in no function, while the
+/// samples of the main event stand for all of the time. Each function is given its part of it, or every ratio to the main event would be low.
+fn in_full(event: &EventInfo) -> f64 {
+    if event.weight == 0 { 1.0 } else { (event.weight as f64 + event.residual as f64) / event.weight as f64 }
 }
 
 fn is_exact(event: &EventInfo) -> bool {
@@ -80,5 +110,33 @@ mod tests {
         assert_eq!(names(&["cycles:upp", "instructions:u"]), ["ipc"]);
         assert!(names(&["cycles", "instructions:u"]).is_empty());
         assert_eq!(names(&["cpu-clock", "page-faults"]), ["faults-per-second"]);
+    }
+
+    #[test]
+    fn what_is_in_no_function_is_spread_over_all() {
+        let event = |name: &str, weight, residual| EventInfo {
+            name: name.into(),
+            weight,
+            residual,
+            ..EventInfo::default()
+        };
+        let header = Header {
+            event: event("cycles", 4000, 0),
+            counters: vec![event("instructions", 900, 100)],
+            ..Header::default()
+        };
+        let measured = Measured::new(&header);
+        let sum = |samples, weight| {
+            let mut sum = Sum::default();
+            sum += crate::kernel::Amount { samples, weight };
+            sum
+        };
+        let whole = [sum(400, 4000), sum(400, 900)];
+        let ipc = Metric::by_name("ipc").unwrap();
+        let value = ipc.estimate(&measured.streams(&whole, &whole)).unwrap().value;
+        assert!((value - 0.25).abs() < 1e-9, "{value}");
+        let slices = vec![vec![100.0; 40], vec![22.5; 40]];
+        let value = measured.repeat(ipc, slices).unwrap().unwrap().value;
+        assert!((value - 0.25).abs() < 1e-9, "{value}");
     }
 }

@@ -186,8 +186,7 @@ impl Table {
         metric: &Metric,
         row: &Row,
     ) -> Option<Result<Repeat, TooShort>> {
-        let by_event = slices::by_event(profile, &row.samples);
-        metric.repeat(&|name| self.measured.event(name).map(|event| by_event[event].as_slice()))
+        self.measured.repeat(metric, slices::by_event(profile, &row.samples))
     }
 
     /// How much of an event falls on a part of the profile, with its sampling interval; exact where each occurrence was a sample.

@@ -29,7 +29,6 @@ pub(super) struct Event {
     counted: Option<u64>,
     running: f64,
     closure: Option<f64>,
-    residual: u64,
 }
 
 #[derive(Deserialize)]
@@ -167,12 +166,6 @@ impl Event {
         require_near(&format!("the weight of {}", self.name), self.weight as f64, truth as f64, tolerance)
     }
 
-    /// Part of what the targets counted that is in functions: what they counted between their last sample and the switch to another task
-    /// is not.
-    pub(super) fn in_functions(&self) -> f64 {
-        self.weight as f64 / (self.weight + self.residual).max(1) as f64
-    }
-
     /// What it counted, samples or not.
     pub(super) fn counted(&self) -> Result<f64> {
         let counted = self.counted.with_context(|| format!("{} was not counted", self.name))?;
@@ -231,7 +224,6 @@ mod tests {
         assert!(cycles.require_weight(900, 0.2).is_ok() && cycles.require_weight(500, 0.2).is_err());
         let raw = found.counter("r0011").unwrap();
         assert!(raw.require_running(0.5..=0.9).is_ok() && cycles.require_running(0.5..=0.9).is_err());
-        assert_eq!((cycles.in_functions(), raw.in_functions()), (1.0, 0.5));
         assert!(raw.counted().is_err() && raw.require_closure(0.1).is_err());
         assert!(found.counter("r0008").is_err());
         assert!(found.require_missing("LLC-loads", "does not have it").is_ok());

@@ -112,6 +112,6 @@ impl<'a> Side<'a> {
     /// A metric of a function with its repeat interval.
     pub(super) fn metric(&self, metric: &Metric, name: &Arc<str>) -> Option<Repeat> {
         let by_event = by_event(self.profile, &self.functions.get(name)?.samples);
-        metric.repeat(&|name| self.measured.event(name).map(|event| by_event[event].as_slice()))?.ok()
+        self.measured.repeat(metric, by_event)?.ok()
     }
 }
