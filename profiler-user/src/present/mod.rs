@@ -10,7 +10,7 @@ use crate::cli::{Output, OutputOptions, Place, Verbosity};
 use crate::output::file::OutputFile;
 use crate::output::{self, Format, TableOptions, View, ViewError, thousands, write_header, write_table};
 use crate::profile::{Header, Profile};
-use crate::say::say;
+use crate::say::{StatusLine, say};
 
 /// The outputs of a run, prepared before it.
 pub(crate) struct Outputs {
@@ -68,9 +68,12 @@ impl Outputs {
     /// Writes everything, files first.
     pub(crate) fn write(mut self, profile: &Profile) -> anyhow::Result<()> {
         let mut written = Vec::new();
+        let mut line = StatusLine::new(self.verbosity > Verbosity::Quiet);
         for (file, format) in self.files.drain(..) {
+            line.show(format_args!("writing {}", file.path().display()));
             written.push(fill(file, format.describe(), |to| output::write(profile, format, &self.view, to))?);
         }
+        drop(line);
         match self.stdout {
             Stdout::Folded => print(|to| output::write(profile, Format::Folded, &self.view, to))?,
             Stdout::Table => print(|to| self.write_table(profile, terminal_width(), to))?,

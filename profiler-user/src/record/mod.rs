@@ -25,9 +25,8 @@ use crate::cli::{Options, Verbosity};
 use crate::kernel::DRAINS_PER_SECOND;
 use crate::output::file::remove_unfinished;
 use crate::present::Outputs;
-use crate::say::say;
+use crate::say::{StatusLine, say};
 use command::{CannotRun, Command, Running};
-use progress::Progress;
 use readiness::watch;
 use session::Session;
 use target::Watch;
@@ -146,11 +145,16 @@ async fn record(
         say(session.unwinding_figures());
     }
     let recorded = session.finish()?;
-    let verbose = options.output.verbosity == Verbosity::Verbose;
+    let verbosity = options.output.verbosity;
+    let verbose = verbosity == Verbosity::Verbose;
     let symbols = options.symbols.clone();
     let written = tokio::task::spawn_blocking(move || -> anyhow::Result<bool> {
         let begun = Instant::now();
-        let profile = recorded.symbolize(&symbols);
+        let mut line = StatusLine::new(verbosity > Verbosity::Quiet);
+        let profile = recorded.symbolize(&symbols, &mut |done, all| {
+            line.show(format_args!("names: {done} of {all} objects"));
+        });
+        drop(line);
         let symbolized = begun.elapsed();
         let written = report::write(outputs, &profile)?;
         if verbose {
@@ -202,7 +206,7 @@ async fn sample(
     let readiness =
         session.sideband_fd().as_fd().try_clone_to_owned().context("cannot watch the side-band records")?;
     let readiness = watch(readiness).context("cannot watch the side-band records")?;
-    let mut progress = Progress::new(options);
+    let mut line = StatusLine::new(options.output.verbosity > Verbosity::Quiet);
     loop {
         tokio::select! {
             () = sleep_until(deadline) => return Ok(Stop::Duration),
@@ -211,7 +215,7 @@ async fn sample(
             placed = session.place_table() => placed?,
             _ = drain.tick() => {
                 session.next_slice()?;
-                progress.show(session.status());
+                progress::show(&mut line, session.status());
                 if !targets.threads_live() {
                     return Ok(Stop::TargetEnded);
                 }

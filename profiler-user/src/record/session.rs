@@ -487,7 +487,11 @@ fn unix_time_before(elapsed: Duration) -> Option<u64> {
 
 impl Recorded {
     /// Gives it names.
-    pub(super) fn symbolize(self, options: &SymbolOptions) -> Profile {
-        symbolize(&self.recording, &self.objects, self.header, options)
+    pub(super) fn symbolize(
+        self,
+        options: &SymbolOptions,
+        progress: &mut dyn FnMut(usize, usize),
+    ) -> Profile {
+        symbolize(&self.recording, &self.objects, self.header, options, progress)
     }
 }

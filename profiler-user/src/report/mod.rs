@@ -7,7 +7,7 @@ use crate::output::{write_neighbours, write_neighbours_json};
 use crate::present::{Outputs, print, print_header};
 use crate::profile::{Neighbours, Profile, named};
 use crate::saved;
-use crate::say::say;
+use crate::say::{StatusLine, say};
 use crate::symbols::without_generics;
 
 /// Shows a file as the options say. The exit status is a failure when no sample is left to be shown.
@@ -18,7 +18,10 @@ use crate::symbols::without_generics;
 pub fn run(options: &ReportOptions) -> anyhow::Result<ExitCode> {
     // Before the file is read: a mistake in an output should not take that long to be found.
     let outputs = Outputs::prepare(&options.output)?;
+    let mut line = StatusLine::new(options.output.verbosity > Verbosity::Quiet);
+    line.show(format_args!("reading {}", options.file.display()));
     let mut profile = saved::open(&options.file)?;
+    drop(line);
     outputs.check(&profile.header.events().map(|(_, event)| event.name.as_str()).collect::<Vec<_>>())?;
     if options.strip_generics {
         profile = profile.renamed(without_generics);

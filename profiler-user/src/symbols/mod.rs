@@ -73,12 +73,15 @@ enum NoName {
 }
 
 /// Gives a recording its names. The header is completed with what was found about stacks and names.
+///
+/// `progress` hears of each object how many were done before it, and how many there are.
 #[must_use]
 pub fn symbolize(
     recording: &Recording,
     objects: &Objects,
     header: Header,
     options: &SymbolOptions,
+    progress: &mut dyn FnMut(usize, usize),
 ) -> Profile {
     let mut wanted: HashMap<ObjectId, Vec<FileOffset>> = HashMap::new();
     let mut made: HashMap<Tgid, Vec<UserAddress>> = HashMap::new();
@@ -92,7 +95,9 @@ pub fn symbolize(
         }
     }
     let mut names = naming::Names::new(objects, kernel::resolve(&mut kernel));
-    for (object, mut offsets) in wanted {
+    let all = wanted.len();
+    for (done, (object, mut offsets)) in wanted.into_iter().enumerate() {
+        progress(done, all);
         offsets.sort_unstable();
         offsets.dedup();
         let resolved = user::resolve(objects, object, &offsets, options);
