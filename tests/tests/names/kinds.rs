@@ -1,11 +1,12 @@
 //! Kinds of programs.
 
 use std::fs;
+use std::process::Command;
 
 use anyhow::{Result, ensure};
 use bpfprof_tests::host;
 
-use crate::program::{Workshop, is_installed};
+use crate::program::{Workshop, is_installed, run, workload};
 use crate::recorded::Recorded;
 
 #[test]
@@ -23,6 +24,22 @@ fn position_independent_or_not_static_or_not() -> Result<()> {
         recorded.spent_in("burns_in_any_kind", 0.9)?;
         ensure!(recorded.report.function("burns_in_any_kind")?.object == "burn", "{flags:?}");
     }
+    Ok(())
+}
+
+/// Units with line tables alone name functions without their path, which the symbol table has.
+#[test]
+fn a_program_with_line_tables_alone() -> Result<()> {
+    let shop = Workshop::new()?;
+    let (source, program) = (workload("lines.rs"), shop.path("lines"));
+    let mut rustc = Command::new("rustc");
+    rustc.args(["-O", "-C", "debuginfo=line-tables-only", "--edition", "2021", "-o"]);
+    run(rustc.arg(&program).arg(source))?;
+    let recorded = Recorded::command([program.as_os_str()])?;
+    let inside = recorded
+        .folded
+        .weight_where(|line| line.frames.iter().any(|frame| frame == "lines::outer::burns_with_lines"));
+    ensure!(inside as f64 > 0.9 * recorded.folded.weight() as f64, "{:?}", recorded.folded);
     Ok(())
 }
 
