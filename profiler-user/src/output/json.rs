@@ -15,6 +15,8 @@ const SCHEMA: u32 = 1;
 struct Document<'a> {
     schema: u32,
     header: &'a Header,
+    /// All samples, by event.
+    whole: BTreeMap<&'a str, Amount>,
     /// The rows, under what they stand for in the plural.
     #[serde(flatten)]
     rows: BTreeMap<&'static str, Vec<Row<'a>>>,
@@ -41,9 +43,17 @@ struct Row<'a> {
 }
 
 #[derive(Serialize)]
-struct Part {
+struct Amount {
     samples: u64,
     weight: u64,
+    /// Number of equally weighted samples that tell as much.
+    effective_samples: f64,
+}
+
+#[derive(Serialize)]
+struct Part {
+    #[serde(flatten)]
+    amount: Amount,
     /// Of the weight of all samples, with the 95 % interval for this run.
     share: Option<Estimate>,
 }
@@ -73,18 +83,20 @@ pub(super) fn write(profile: &Profile, by: By, to: &mut dyn Write) -> io::Result
     let table = Table::new(profile, by);
     let rows = table.rows.iter().map(|row| Row::new(profile, &table, row));
     let rows = BTreeMap::from([(by.plural(), rows.collect())]);
-    let document = Document { schema: SCHEMA, header: &profile.header, rows };
+    let events = profile.header.events().zip(&table.whole);
+    let whole = events.map(|((_, event), sum)| (event.name.as_str(), amount(sum))).collect();
+    let document = Document { schema: SCHEMA, header: &profile.header, whole, rows };
     serde_json::to_writer_pretty(&mut *to, &document)?;
     writeln!(to)
 }
 
+fn amount(sum: &Sum) -> Amount {
+    Amount { samples: sum.samples, weight: sum.weight, effective_samples: sum.effective_samples() }
+}
+
 impl<'a> Row<'a> {
     fn new(profile: &'a Profile, table: &Table, row: &'a TableRow) -> Self {
-        let part = |sum: &Sum| Part {
-            samples: sum.samples,
-            weight: sum.weight,
-            share: table.share(EventId::MAIN, sum),
-        };
+        let part = |sum: &Sum| Part { amount: amount(sum), share: table.share(EventId::MAIN, sum) };
         let metrics = table.metrics();
         let repeats = metrics
             .iter()

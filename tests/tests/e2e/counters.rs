@@ -150,6 +150,38 @@ fn what_cannot_be_shown_is_refused_before_anything_runs() -> Result<()> {
     Ok(())
 }
 
+/// A matrix that no cache holds, summed by columns and by rows: the same work, but for where memory is met.
+#[test]
+fn columns_wait_for_memory_and_rows_do_not() -> Result<()> {
+    const TEST: &str = "counters::columns_wait_for_memory_and_rows_do_not";
+    if !host::has_pmu() {
+        return host::skip(TEST, "this machine has no PMU");
+    }
+    let folder = tempfile::tempdir()?;
+    let json = folder.path().join("x.json");
+    Bpfprof::new(["-e", "cycles", "--counters", "default"])
+        .output(&json)
+        .workload("matrix", &["--seconds", "6"])
+        .succeed()?;
+    let report = Report::read(&json)?;
+    if !report.header.counters_missing.is_empty() {
+        return host::skip(TEST, "this machine's PMU lacks events of the set `default`");
+    }
+    let metric = |function: &str, metric: &str| -> Result<_> {
+        let found = report.function(function)?.metrics.get(metric).copied().flatten();
+        found.with_context(|| format!("{function} has no {metric}"))
+    };
+    let (column, row) = (metric("column_sum", "ipc")?, metric("row_sum", "ipc")?);
+    ensure!(column.high < row.low, "IPC of columns {column:?}, of rows {row:?}");
+    let (column, row) = (metric("column_sum", "llc-mpki")?, metric("row_sum", "llc-mpki")?);
+    ensure!(column.value > 10.0 * row.value, "misses of columns {column:?}, of rows {row:?}");
+    for event in report.header.counters.iter().filter(|event| event.running > 0.999) {
+        let closure = event.closure.with_context(|| format!("{} has too few samples", event.name))?;
+        ensure!((closure - 1.0).abs() < 0.02, "{event:?}");
+    }
+    Ok(())
+}
+
 fn count_faults(attribution: &str) -> Result<(Report, Folded)> {
     let folder = tempfile::tempdir()?;
     let (json, folded) = (folder.path().join("x.json"), folder.path().join("x.folded"));
