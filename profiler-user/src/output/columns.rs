@@ -92,17 +92,34 @@ impl Columns {
         Ok(())
     }
 
+    /// Leaves out what is least needed, then text behind the elastic column from the right, and cuts the elastic column to what is left.
     fn fit(&mut self, width: usize) {
         if self.excess(width) > 0 {
             self.0.retain(|column| column.kind != Kind::Dispensable);
         }
-        let excess = self.excess(width);
+        while self.room(width) < LEAST_ELASTIC && self.0.last().is_some_and(|last| last.kind == Kind::Text) {
+            self.0.pop();
+        }
+        let room = self.room(width).max(LEAST_ELASTIC);
         if let Some(elastic) = self.0.iter_mut().find(|column| column.kind == Kind::Elastic) {
-            let room = elastic.width().saturating_sub(excess).max(LEAST_ELASTIC);
             for cell in &mut elastic.cells {
                 *cell = shortened(cell, room);
             }
         }
+    }
+
+    /// What the others leave for the elastic column; all that it wants where that is less, or where there is none.
+    fn room(&self, width: usize) -> usize {
+        let elastic = self.0.iter().find(|column| column.kind == Kind::Elastic);
+        elastic.map_or(LEAST_ELASTIC, |elastic| {
+            let wanted = elastic.width();
+            // A short column that fits is no reason to leave others out.
+            if self.excess(width) == 0 {
+                wanted.max(LEAST_ELASTIC)
+            } else {
+                wanted.saturating_sub(self.excess(width))
+            }
+        })
     }
 
     /// Characters by which the lines are too long.
@@ -155,6 +172,7 @@ mod tests {
             "{}",
             written(Some(44))
         );
+        assert!(written(Some(33)).ends_with("0.25  core::slice::…rt::quicksort\n"), "{}", written(Some(33)));
         assert!(written(Some(20)).lines().all(|line| line.chars().count() <= 20));
     }
 }
