@@ -46,7 +46,7 @@ fn synthetic(stacks: u64) -> Profile {
     let mut profile = Profile::default();
     let object =
         profile.add_mapping(Mapping { name: "app".into(), path: "/bin/app".into(), build_id: "ab".into() });
-    let task = profile.add_task(Task { process: 1, thread: 1, comm: "app".into() });
+    let task = profile.add_task(Task { process: 1, thread: 1, comm: "app".into(), cgroup: "".into() });
     let frames: Vec<_> = (0..4 * FUNCTIONS)
         .map(|place| {
             let name = format!("app::module_{}::function_{}", place / 4 % 100, place / 4);

@@ -208,21 +208,35 @@ struct Keys {
     thread: i64,
     thread_name: i64,
     comm: i64,
+    cgroup: i64,
     slice: i64,
-    /// Names of the thread and of its process, by task.
-    names: Vec<(i64, i64)>,
+    /// By task.
+    names: Vec<Names>,
+}
+
+/// Texts that tell a task.
+#[derive(Clone, Copy, Default)]
+struct Names {
+    thread: i64,
+    process: i64,
+    /// 0, the empty text, where it is not known.
+    cgroup: i64,
 }
 
 impl Keys {
     fn new(profile: &Profile, texts: &mut Texts) -> Self {
         let main_threads = profile.tasks.iter().filter(|task| task.process == task.thread);
         let processes: HashMap<u32, &str> = main_threads.map(|task| (task.process, &*task.comm)).collect();
-        let mut names = vec![(0, 0); profile.tasks.len()];
+        let mut names = vec![Names::default(); profile.tasks.len()];
         let mut seen = HashSet::new();
         for sample in profile.samples.iter().filter(|sample| seen.insert(sample.task)) {
             let task = profile.task(sample.task);
             let process = processes.get(&task.process).copied().unwrap_or(&task.comm);
-            names[sample.task.0 as usize] = (texts.add(&task.comm), texts.add(process));
+            names[sample.task.0 as usize] = Names {
+                thread: texts.add(&task.comm),
+                process: texts.add(process),
+                cgroup: texts.add(&task.cgroup),
+            };
         }
         let mut key = |name| texts.add(name);
         Self {
@@ -230,23 +244,28 @@ impl Keys {
             thread: key(label::THREAD),
             thread_name: key(label::THREAD_NAME),
             comm: key(label::COMM),
+            cgroup: key(label::CGROUP),
             slice: key(label::SLICE),
             names,
         }
     }
 
     fn labels(&self, profile: &Profile, task: TaskId, slice: u32) -> Vec<Label> {
-        let (thread_name, comm) = self.names[task.0 as usize];
+        let names = self.names[task.0 as usize];
         let task = profile.task(task);
         let text = |key, str| Label { key, str, num: 0 };
         let number = |key, num: u32| Label { key, str: 0, num: num.into() };
-        vec![
+        let mut labels = vec![
             number(self.process, task.process),
             number(self.thread, task.thread),
-            text(self.thread_name, thread_name),
-            text(self.comm, comm),
+            text(self.thread_name, names.thread),
+            text(self.comm, names.process),
             number(self.slice, slice),
-        ]
+        ];
+        if names.cgroup != 0 {
+            labels.push(text(self.cgroup, names.cgroup));
+        }
+        labels
     }
 }
 

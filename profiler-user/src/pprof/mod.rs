@@ -18,6 +18,8 @@ pub(crate) mod label {
     pub(crate) const THREAD_NAME: &str = "thread";
     /// Command name of the process: of its main thread, if that was sampled.
     pub(crate) const COMM: &str = "comm";
+    /// Path of the process's cgroup; absent where it is not known.
+    pub(crate) const CGROUP: &str = "cgroup";
     /// Index of the slice of time, a number.
     pub(crate) const SLICE: &str = "slice";
 }

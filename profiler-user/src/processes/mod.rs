@@ -1,5 +1,6 @@
 //! Process history: which object lay where in which process, at every moment of the recording, also after the process is gone.
 
+mod cgroups;
 mod history;
 mod identity;
 mod objects;
@@ -9,6 +10,7 @@ mod perf_maps;
 mod root;
 mod scan;
 
+pub use cgroups::Cgroups;
 pub use history::{History, Location, Scope};
 pub use identity::{FileStamp, build_id};
 pub use objects::{BackingFile, Object, ObjectId, Objects, Unreadable};

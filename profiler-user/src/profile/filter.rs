@@ -106,7 +106,7 @@ mod tests {
             "page-faults",
             &[("main;f", 1, 5), ("main;h", 2, 9)],
         );
-        let other = profile.add_task(Task { process: 1, thread: 2, comm: "other".into() });
+        let other = profile.add_task(Task { process: 1, thread: 2, comm: "other".into(), cgroup: "".into() });
         profile.samples[0].task = other;
         profile
     }

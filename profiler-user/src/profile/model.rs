@@ -73,6 +73,8 @@ pub struct Task {
     pub thread: u32,
     /// Command name of the thread.
     pub comm: Arc<str>,
+    /// Path of its process's cgroup in the version 2 hierarchy, when the process began its program; empty where it is not known.
+    pub cgroup: Arc<str>,
 }
 
 impl fmt::Display for Line {

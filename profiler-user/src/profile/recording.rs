@@ -1,6 +1,7 @@
 //! What was sampled, as addresses: filled at each drain.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use indexmap::IndexSet;
 use profiler_common::frame::UserFrame;
@@ -70,11 +71,12 @@ pub struct Recording {
 
 impl Recording {
     /// Adds what a drain brought, to the present slice. The answer is its stack.
-    pub fn add(&mut self, sample: &RawSample<'_>, history: &History) -> &RawStack {
+    pub fn add(&mut self, sample: &RawSample<'_>, history: &History, cgroup: Arc<str>) -> &RawStack {
         let task = Task {
             process: sample.tgid.0,
             thread: sample.tid.0,
             comm: String::from_utf8_lossy(sample.comm).into(),
+            cgroup,
         };
         let stack = RawStack { frames: normalise(sample, history), end: sample.end };
         let stack = self.stacks.insert_full(stack).0;

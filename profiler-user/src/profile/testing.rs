@@ -37,7 +37,7 @@ pub(crate) fn with_counter(mut profile: Profile, name: &str, stacks: &[(&str, u6
 }
 
 fn add_samples(profile: &mut Profile, event: EventId, stacks: &[(&str, u64, u64)]) {
-    let task = profile.add_task(Task { process: 42, thread: 42, comm: "app".into() });
+    let task = profile.add_task(Task { process: 42, thread: 42, comm: "app".into(), cgroup: "".into() });
     for &(folded, samples, weight) in stacks {
         let frames: Vec<FrameId> = folded.split(';').map(|name| add_frame(profile, name)).collect();
         let stack = profile.add_stack(frames);

@@ -19,7 +19,7 @@ use crate::kernel::{
     SamplerOptions, Sideband, SidebandRecord, Target, Walk,
 };
 use crate::output::counted;
-use crate::processes::{History, ObjectId, Objects, Scope, descendants, everyone, mappings};
+use crate::processes::{Cgroups, History, ObjectId, Objects, Scope, descendants, everyone, mappings};
 use crate::profile::{
     Attribution, EventId, EventInfo, Header, LostInfo, Profile, Recording, Slices, StacksInfo,
 };
@@ -31,6 +31,7 @@ pub(super) struct Session {
     sampler: Sampler,
     sideband: Sideband,
     history: History,
+    cgroups: Cgroups,
     objects: Objects,
     unwinding: Unwinding,
     /// Whether tables are made for every object that is mapped, and not only for those that samples hit.
@@ -105,6 +106,7 @@ impl Session {
             sampler,
             sideband,
             history: History::new(target.scope),
+            cgroups: Cgroups::default(),
             objects: Objects::default(),
             unwinding: Unwinding::start(walk)
                 .map_err(|error| KernelError::System { call: "starting a thread", error })?,
@@ -149,6 +151,7 @@ impl Session {
     pub(super) fn open_new_objects(&mut self) -> Result<(), KernelError> {
         let (mut found, mut changed) = (Vec::new(), HashSet::new());
         for record in self.sideband.look() {
+            self.cgroups.follow(record);
             match record {
                 SidebandRecord::Forked { parent, child } if self.family.contains(parent) => {
                     self.family.insert(*child);
@@ -205,16 +208,19 @@ impl Session {
             {
                 self.sampler.forget_mappings(*tgid)?;
             }
+            if let SidebandRecord::Forked { .. } = &record {
+                self.cgroups.follow(&record);
+            }
             self.history.apply(time, record, &mut self.objects);
         }
         self.answer_lost_records(cut);
-        let Self { sampler, recording, history, launched, unwinding, .. } = self;
+        let Self { sampler, recording, history, launched, unwinding, cgroups, .. } = self;
         sampler.drain(|sample| {
             // Until it executes its program, a command is a copy of this process.
             let waits =
                 *launched == Some(sample.tgid) && !history.has_executed_before(sample.tgid, sample.first);
             if !waits {
-                let frames = recording.add(sample, history);
+                let frames = recording.add(sample, history, cgroups.of(sample.tgid));
                 // The header speaks of the main event's stacks.
                 if sample.event == EventId::MAIN.0 {
                     unwinding.observe(frames, sample);
@@ -223,6 +229,7 @@ impl Session {
         });
         unwinding.end_drain(&self.objects, sampler);
         self.history.forget_before(cut);
+        self.cgroups.retain(|tgid| self.history.knows(tgid));
         let Self { objects, recording, history, unwinding, .. } = self;
         objects.forget(|| history.objects().chain(recording.objects()).chain(unwinding.objects()).collect());
         self.answer(requests, false)
@@ -284,12 +291,14 @@ impl Session {
             Scope::All => {
                 for tgid in everyone() {
                     self.history.scan(tgid, &mut self.objects);
+                    self.cgroups.look(tgid);
                 }
             }
             Scope::Descendants => {
                 self.family = self.follow_family(options, target)?;
                 for &tgid in &self.family {
                     self.history.scan(tgid, &mut self.objects);
+                    self.cgroups.look(tgid);
                 }
                 if self.eager {
                     self.expect_common_objects(target.program.as_deref());

@@ -17,7 +17,8 @@ pub(super) fn read(text: &str) -> Result<Profile, SavedError> {
         let (stack, weight) =
             split(content).ok_or(SavedError::Line { line, what: "no stack with a number behind it" })?;
         let (comm, frames) = stack.split_once(';').unwrap_or((stack, UNKNOWN));
-        let task = builder.profile.add_task(Task { process: 0, thread: 0, comm: comm.into() });
+        let task =
+            builder.profile.add_task(Task { process: 0, thread: 0, comm: comm.into(), cgroup: "".into() });
         let mut ids = Vec::new();
         for name in frames.split(';') {
             let frame = frame(&mut builder, name, ids.last().copied());

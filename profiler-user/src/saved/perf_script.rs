@@ -63,7 +63,8 @@ pub(super) fn read(text: &str) -> Result<Profile, SavedError> {
                 }
             };
             let Header { process, thread, comm, seconds, period, rest, .. } = header;
-            let task = builder.profile.add_task(Task { process, thread, comm: comm.into() });
+            let task =
+                builder.profile.add_task(Task { process, thread, comm: comm.into(), cgroup: "".into() });
             let frames = Frame::parse(rest).map(|frame| frame.add(&mut builder)).into_iter().collect();
             samples.push(Timed { task, event: EventId(event as u16), seconds, weight: period, frames });
         } else if let Some(sample) = samples.last_mut().filter(|_| content.starts_with([' ', '\t'])) {

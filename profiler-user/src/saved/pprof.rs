@@ -304,6 +304,7 @@ impl Rows<'_> {
     fn labels(&self, labels: &[Label], builder: &mut Builder) -> Result<(TaskId, u32), SavedError> {
         let (mut process, mut thread, mut slice) = (0, 0, 0);
         let (mut thread_name, mut comm) = (None, None);
+        let mut cgroup = Arc::default();
         for label in labels {
             let number =
                 || u32::try_from(label.num).map_err(|_| SavedError::Damaged("an id is larger than can be"));
@@ -313,6 +314,7 @@ impl Rows<'_> {
                 label::SLICE => slice = number()?,
                 label::THREAD_NAME | "thread_name" => thread_name = Some(self.texts.get(label.str)?),
                 label::COMM | "process_name" => comm = Some(self.texts.get(label.str)?),
+                label::CGROUP => cgroup = Arc::clone(self.texts.get(label.str)?),
                 _ => {}
             }
         }
@@ -320,7 +322,7 @@ impl Rows<'_> {
             return Err(SavedError::Damaged("a sample is of a slice of time that is not there"));
         }
         let comm = Arc::clone(thread_name.or(comm).unwrap_or(&self.places.program));
-        Ok((builder.profile.add_task(Task { process, thread, comm }), slice))
+        Ok((builder.profile.add_task(Task { process, thread, comm, cgroup }), slice))
     }
 }
 

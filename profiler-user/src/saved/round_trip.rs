@@ -24,7 +24,12 @@ fn rich() -> Profile {
     profile.header.began = Some(1_700_000_000_123_456_789);
     profile.header.seconds = 0.600_000_000_000_000_1;
     profile.header.notes.push("a \"note\" – with\nall kinds of \u{1b} characters".into());
-    let task = profile.add_task(Task { process: 7, thread: 8, comm: "worker; 1".into() });
+    let task = profile.add_task(Task {
+        process: 7,
+        thread: 8,
+        comm: "worker; 1".into(),
+        cgroup: "/a.slice/b".into(),
+    });
     let object =
         |name: &str, path: &str| Mapping { name: name.into(), path: path.into(), build_id: "ab12".into() };
     let lib = profile.add_mapping(object("lib.so", "/usr/lib/lib.so"));

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
+use bpfprof_tests::cgroup::Cgroup;
 use bpfprof_tests::{Bpfprof, Folded, Report, host};
 
 /// Whether pprof is here; books `test` as skipped if not.
@@ -125,7 +126,7 @@ fn stack_of(trace: &str) -> Result<Option<(String, u64)>> {
     for line in lines.by_ref() {
         match line.trim().split_once(":  ") {
             Some(("thread", name)) => thread = name.trim(),
-            Some(("comm" | "pid" | "tid" | "slice", _)) => {}
+            Some(("cgroup" | "comm" | "pid" | "tid" | "slice", _)) => {}
             _ => {
                 let (value, frame) =
                     line.trim().split_once("   ").context("no value before the first frame")?;
@@ -165,6 +166,28 @@ fn it_sees_events_objects_labels_and_the_header() -> Result<()> {
     );
     let comments = pprof(&["-comments"], &file)?;
     ensure!(comments.contains("samples of cpu-clock"), "no header for people: {comments}");
+    Ok(())
+}
+
+/// A program is in the cgroup that its starter put it into, and its starter in another.
+#[test]
+fn it_tells_cgroups_apart() -> Result<()> {
+    const TEST: &str = "go_pprof::it_tells_cgroups_apart";
+    if !has_pprof(TEST)? {
+        return Ok(());
+    }
+    let Some(group) = Cgroup::new("bpfprof-labels")? else {
+        return host::skip(TEST, "cgroup version 2 is not mounted");
+    };
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("x.pb.gz");
+    let script =
+        format!("spin alpha 0.3; echo $$ > {}/cgroup.procs; exec spin beta 0.3", group.folder().display());
+    Bpfprof::clock(["--quiet"]).output(&file).shell(&script).succeed()?;
+    let path = group.folder().file_name().context("a cgroup without a name")?.to_string_lossy().into_owned();
+    let function_in = |focus: &str| pprof(&["-top", &format!("-tagfocus=cgroup={focus}")], &file);
+    let inside = function_in(&path)?;
+    ensure!(inside.contains("spin_beta") && !inside.contains("spin_alpha"), "{inside}");
     Ok(())
 }
 
