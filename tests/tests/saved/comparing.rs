@@ -20,50 +20,58 @@ fn diff(before: &Path, after: &Path) -> Bpfprof {
     Bpfprof::new(["diff"]).args([before, after])
 }
 
-/// Functions that are marked, with how.
-fn marked(before: &Path, after: &Path, json: &Path) -> Result<Vec<(String, String)>> {
+/// Functions that are marked, with how; `None` where too little can be told of this pair to be compared.
+fn marked(before: &Path, after: &Path, json: &Path) -> Result<Option<Vec<(String, String)>>> {
     diff(before, after).output(json).succeed()?;
     let document: serde_json::Value = serde_json::from_str(&fs::read_to_string(json)?)?;
     let functions = document["functions"].as_array().context("no functions")?;
-    ensure!(document["too_short"].is_null(), "too short: {}", document["too_short"]);
-    ensure!(
-        document["comparisons"].as_u64().is_some_and(|number| number >= 4),
-        "hardly anything was compared"
-    );
+    // The four stages.
+    let comparisons = document["comparisons"].as_u64().context("no number of comparisons")?;
+    if !document["too_short"].is_null() || comparisons < 4 {
+        return Ok(None);
+    }
     let mark = |function: &serde_json::Value| {
         Some((function["name"].as_str()?.to_owned(), function["mark"].as_str()?.to_owned()))
     };
-    Ok(functions.iter().filter_map(mark).collect())
+    Ok(Some(functions.iter().filter_map(mark).collect()))
 }
 
-/// Marks by chance come in at most 5 of 100 pairs of runs, and in as many the slices of a function happen to look too irregular to tell: that
-/// either is so in all of four pairs happens less than once in 10,000 times.
+/// Marks by chance come in at most 5 of 100 pairs of runs, and in as many the slices of a function happen to look too irregular to tell. On
+/// a busy machine it may be one of four; that it is so in all of eight pairs then happens less than once in 10,000 times.
+const PAIRS: usize = 8;
+
 #[test]
 fn exactly_the_function_that_became_twice_as_slow_is_marked() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let json = folder.path().join("d.json");
     let slow = [("stages::stage_one".to_owned(), "slower".to_owned())];
-    let (mut equal_without, mut slow_alone) = (0, 0);
-    for _ in 0..4 {
+    let (mut equal_without, mut slow_alone) = (false, false);
+    for _ in 0..PAIRS {
         let before = record(folder.path(), "before.pb.gz", &[])?;
-        let again = record(folder.path(), "again.pb.gz", &[])?;
-        equal_without += u32::from(marked(&before, &again, &json)?.is_empty());
-        let after = record(folder.path(), "after.pb.gz", &["--slow", "one", "2"])?;
-        slow_alone += u32::from(marked(&before, &after, &json)? == slow);
+        if !equal_without {
+            let again = record(folder.path(), "again.pb.gz", &[])?;
+            equal_without = marked(&before, &again, &json)?.is_some_and(|marked| marked.is_empty());
+        }
+        if !slow_alone {
+            let after = record(folder.path(), "after.pb.gz", &["--slow", "one", "2"])?;
+            slow_alone = marked(&before, &after, &json)?.is_some_and(|marked| marked == slow);
+        }
+        if equal_without && slow_alone {
+            return Ok(());
+        }
     }
-    ensure!(equal_without > 0, "something was marked in all pairs of runs of one program");
-    ensure!(slow_alone > 0, "stage_one alone was marked in no pair");
+    ensure!(equal_without, "something was marked in all pairs of runs of one program");
+    ensure!(slow_alone, "stage_one alone was marked in no pair");
     Ok(())
 }
 
-/// As above: that a pair of runs cannot be told apart comes less than once in ten times, and not four times in a row.
 #[test]
 fn a_regression_has_a_status_of_its_own() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let (before, after) = (folder.path().join("before.pb.gz"), folder.path().join("after.pb.gz"));
     let gate = |percent: &str| diff(&before, &after).args(["--fail-on-regression", percent]).run();
     let mut refused: Option<Finished> = None;
-    for _ in 0..4 {
+    for _ in 0..PAIRS {
         record(folder.path(), "before.pb.gz", &[])?;
         record(folder.path(), "after.pb.gz", &["--slow", "one", "3"])?;
         refused = Some(gate("5%")?).filter(|run| run.code() != Some(0));
