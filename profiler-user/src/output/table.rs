@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use super::columns::{Column, Columns};
-use super::text::{measure, printable, range, thousands};
-use crate::profile::metrics::{Metric, Reading};
+use super::text::{DASH, measure, printable, range, thousands};
+use crate::profile::metrics::{Metric, Reading, split_modifiers};
 use crate::profile::statistics::Estimate;
 use crate::profile::{By, EventId, Header, Profile, Row, Sum, Table};
 
@@ -55,17 +55,14 @@ pub fn write_table(profile: &Profile, options: &TableOptions, to: &mut dyn Write
     Ok(())
 }
 
-/// What stands for a number that too few samples carry.
-const NOTHING: &str = "–";
-
 fn shares(table: &Table, rows: &[&Row]) -> [Column; 4] {
     let share = |sum: &Sum| table.share(EventId::MAIN, sum);
     let percent = |sum: &Sum| {
-        table.part(EventId::MAIN, sum).map_or_else(|| NOTHING.into(), |part| format!("{:.2}", part * 100.0))
+        table.part(EventId::MAIN, sum).map_or_else(|| DASH.into(), |part| format!("{:.2}", part * 100.0))
     };
     let interval = |share: Option<Estimate>| {
         let ends = |share: Estimate| format!("{:.1}–{:.1}", share.low * 100.0, share.high * 100.0);
-        share.map_or_else(|| NOTHING.into(), ends)
+        share.map_or_else(|| DASH.into(), ends)
     };
     [
         Column::number("self %", rows.iter().map(|row| percent(&row.own[0]))),
@@ -77,8 +74,8 @@ fn shares(table: &Table, rows: &[&Row]) -> [Column; 4] {
 
 /// A column for each counter that no metric shows.
 fn counts(header: &Header, table: &Table, metrics: &[&Metric], rows: &[&Row]) -> Vec<Column> {
-    let in_metric = |name: &str| {
-        let name = name.split(':').next().unwrap_or(name);
+    let in_metric = |event: &str| {
+        let (name, _) = split_modifiers(event);
         metrics.iter().any(|metric| metric.numerator == name || metric.denominators.contains(&name))
     };
     let counters = header.events().skip(1).filter(|(_, event)| !in_metric(&event.name));
@@ -86,7 +83,7 @@ fn counts(header: &Header, table: &Table, metrics: &[&Metric], rows: &[&Row]) ->
         .map(|(event, info)| {
             let count = |row: &&Row| {
                 let count = table.count(event, &row.own[usize::from(event.0)]);
-                count.map_or_else(|| NOTHING.into(), |count| thousands(count.value.round() as u64))
+                count.map_or_else(|| DASH.into(), |count| thousands(count.value.round() as u64))
             };
             Column::number(&printable(&info.name), rows.iter().map(count))
         })
@@ -99,7 +96,7 @@ fn values(table: &Table, metric: &Metric, rows: &[&Row]) -> [Column; 2] {
     let cell = |text: fn(&Metric, &Estimate) -> String| {
         values
             .iter()
-            .map(move |value| value.as_ref().map_or_else(|| NOTHING.into(), |value| text(metric, value)))
+            .map(move |value| value.as_ref().map_or_else(|| DASH.into(), |value| text(metric, value)))
     };
     [
         Column::number(metric.title, cell(|metric, value| measure(metric.unit, value.value))),

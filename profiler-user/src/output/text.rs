@@ -3,6 +3,9 @@
 use crate::profile::metrics::Unit;
 use crate::profile::statistics::Estimate;
 
+/// What stands for a number that too few samples carry.
+pub(super) const DASH: &str = "–";
+
 /// Replaces what would break a line or command a terminal.
 pub(super) fn printable(name: &str) -> String {
     name.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()

@@ -3,7 +3,7 @@
 use std::io;
 
 use super::folded::Weight;
-use crate::profile::metrics::Metric;
+use crate::profile::metrics::{Metric, split_modifiers};
 use crate::profile::{By, EventId, Profile};
 
 /// What is shown of a profile where a format leaves a choice.
@@ -53,7 +53,7 @@ impl View {
             let measured = events.iter().map(ToString::to_string).collect();
             return Err(ViewError::Event { event: event.clone(), measured });
         }
-        let names: Vec<&str> = events.iter().map(|name| name.split(':').next().unwrap_or(name)).collect();
+        let names: Vec<&str> = events.iter().map(|event| split_modifiers(event).0).collect();
         for metric in self.metrics.iter().flatten().chain(&self.color_by) {
             if let Some(missing) = metric.missing(&names) {
                 return Err(ViewError::Metric { metric: metric.name, missing });

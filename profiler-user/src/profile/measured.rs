@@ -1,7 +1,7 @@
 //! Which events were measured, by the names that metrics know them by.
 
 use super::header::{Attribution, EventInfo, Header};
-use super::metrics::Metric;
+use super::metrics::{Metric, split_modifiers};
 use super::model::EventId;
 use super::statistics::{Repeat, Stream, TooShort};
 use super::sum::Sum;
@@ -78,7 +78,7 @@ impl Measured {
 
 /// Name and modes of an event: `cycles:upp` is `cycles` in the mode `u`. Precision changes where an event lands, not what it counts.
 fn split(event: &str) -> (&str, String) {
-    let (name, modifiers) = event.split_once(':').unwrap_or((event, ""));
+    let (name, modifiers) = split_modifiers(event);
     (name, modifiers.chars().filter(|&letter| letter != 'p').collect())
 }
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::profile::Header;
-use crate::profile::metrics::Metric;
+use crate::profile::metrics::{Metric, split_modifiers};
 
 /// What spoils the numbers of this header, a sentence each. Nothing is said of what was not measured.
 pub(super) fn spoilers(header: &Header) -> Vec<String> {
@@ -36,8 +36,7 @@ impl Conditions {
     }
 
     fn spoilers(&self, header: &Header) -> Vec<String> {
-        let names: Vec<&str> =
-            header.events().map(|(_, event)| event.name.split(':').next().unwrap_or(&event.name)).collect();
+        let names: Vec<&str> = header.events().map(|(_, event)| split_modifiers(&event.name).0).collect();
         let metrics: Vec<&str> = Metric::computable(&names).into_iter().map(|metric| metric.name).collect();
         let mut spoilers = Vec::new();
         if let Some(governor) = self.governors.iter().find(|governor| *governor != "performance")

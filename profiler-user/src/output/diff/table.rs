@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::super::text::{counted, printable, thousands};
+use super::super::text::{DASH, counted, printable, thousands};
 use crate::profile::diff::{Diff, Mark, MetricChange, Row, SIGNIFICANT, Scale};
 
 /// Writes the functions, what changed first, and what the marks mean.
@@ -106,8 +106,6 @@ fn cells(diff: &Diff, row: &Row) -> Vec<String> {
     cells.extend([printable(&row.name), printable(&row.object)]);
     cells
 }
-
-const DASH: &str = "–";
 
 fn metric(change: &MetricChange) -> String {
     let value = |run: Option<f64>| run.map_or_else(|| DASH.into(), |value| format!("{value:.3}"));

@@ -30,6 +30,12 @@ pub struct Metric {
     pub(super) source: &'static str,
 }
 
+/// Name and modifiers of an event: `cycles:upp` is `cycles` with `upp`. Metrics know events by the name.
+#[must_use]
+pub fn split_modifiers(event: &str) -> (&str, &str) {
+    event.split_once(':').unwrap_or((event, ""))
+}
+
 /// Good values reach to `good`, bad ones from `bad` on; small values are good if `good` is the smaller.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Marks {

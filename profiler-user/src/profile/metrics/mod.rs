@@ -9,6 +9,6 @@ mod reading;
 mod table;
 
 pub use explain::explain;
-pub use metric::{Metric, Slices, UnknownMetric};
+pub use metric::{Metric, Slices, UnknownMetric, split_modifiers};
 pub use reading::{Cause, Reading, reading};
 pub use table::Unit;
