@@ -6,7 +6,9 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use crate::profile::statistics::{Estimate, Repeat};
-use crate::profile::{By, EventId, Header, Profile, Row as TableRow, Sum, Table};
+use crate::profile::{
+    By, EventId, Header, Profile, Repeats as TableRepeats, Row as TableRow, RowRepeat, Sum, Table,
+};
 
 /// Version of the document's form. It grows when a reader of the old form would misread the new one; added members do not count.
 const SCHEMA: u32 = 1;
@@ -81,7 +83,8 @@ struct Repeats {
 /// Writes the document, rows by descending self weight.
 pub(super) fn write(profile: &Profile, by: By, to: &mut dyn Write) -> io::Result<()> {
     let table = Table::new(profile, by);
-    let rows = table.rows.iter().map(|row| Row::new(profile, &table, row));
+    let repeats = table.repeats(profile);
+    let rows = table.rows.iter().map(|row| Row::new(profile, &table, &repeats, row));
     let rows = BTreeMap::from([(by.plural(), rows.collect())]);
     let events = profile.header.events().zip(&table.whole);
     let whole = events.map(|((_, event), sum)| (event.name.as_str(), amount(sum))).collect();
@@ -95,12 +98,10 @@ fn amount(sum: &Sum) -> Amount {
 }
 
 impl<'a> Row<'a> {
-    fn new(profile: &'a Profile, table: &Table, row: &'a TableRow) -> Self {
+    fn new(profile: &'a Profile, table: &Table, repeats: &TableRepeats<'_>, row: &'a TableRow) -> Self {
         let part = |sum: &Sum| Part { amount: amount(sum), share: table.share(EventId::MAIN, sum) };
         let metrics = table.metrics();
-        let repeats = metrics
-            .iter()
-            .filter_map(|metric| Some((metric.name, table.repeat_metric(profile, metric, row)?.ok()?)));
+        let RowRepeat { share, metrics: repeated } = repeats.of(row);
         Self {
             name: &row.label.name,
             object: &row.label.object,
@@ -108,8 +109,8 @@ impl<'a> Row<'a> {
             total: part(&row.total[0]),
             counters: counts(profile, table, row),
             repeat: Repeats {
-                share: table.repeat_share(profile, EventId::MAIN, row).ok(),
-                metrics: repeats.collect(),
+                share,
+                metrics: repeated.into_iter().map(|(metric, repeat)| (metric.name, repeat)).collect(),
             },
             metrics: metrics.iter().map(|metric| (metric.name, table.metric(metric, row))).collect(),
             reading: table.reading(row).map(|reading| reading.to_string()),

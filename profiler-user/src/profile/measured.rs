@@ -67,12 +67,27 @@ impl Measured {
     pub(super) fn repeat(
         &self,
         metric: &Metric,
-        mut by_event: Vec<Vec<f64>>,
+        by_event: Vec<Vec<f64>>,
     ) -> Option<Result<Repeat, TooShort>> {
+        self.repeat_in_full(metric, &self.in_full(by_event))
+    }
+
+    /// All metrics of one place that the run is long enough for, as [`Self::repeat`].
+    pub(super) fn repeats(&self, by_event: Vec<Vec<f64>>) -> Vec<(&'static Metric, Repeat)> {
+        let by_event = self.in_full(by_event);
+        let repeat = |metric| Some((metric, self.repeat_in_full(metric, &by_event)?.ok()?));
+        self.metrics().into_iter().filter_map(repeat).collect()
+    }
+
+    fn repeat_in_full(&self, metric: &Metric, by_event: &[Vec<f64>]) -> Option<Result<Repeat, TooShort>> {
+        metric.repeat(&|name| self.event(name).map(|event| by_event[event].as_slice()))
+    }
+
+    fn in_full(&self, mut by_event: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
         for (slices, in_full) in by_event.iter_mut().zip(&self.in_full) {
             slices.iter_mut().for_each(|slice| *slice *= in_full);
         }
-        metric.repeat(&|name| self.event(name).map(|event| by_event[event].as_slice()))
+        by_event
     }
 }
 

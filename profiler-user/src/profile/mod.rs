@@ -30,4 +30,4 @@ pub use neighbours::{NameError, Neighbour, Neighbours, named};
 pub use recording::{RawFrame, RawStack, Recording, SampleKey};
 pub use stack_state::{CutReason, StackState};
 pub use sum::Sum;
-pub use table::{By, Label, Row, Table};
+pub use table::{By, Label, Repeats, Row, RowRepeat, Table};

@@ -8,8 +8,8 @@ use indexmap::IndexSet;
 use super::measured::Measured;
 use super::metrics::{Metric, Reading, reading};
 use super::model::{EventId, Profile, Sample, index};
-use super::slices::{self, Slicer};
-use super::statistics::{Estimate, Repeat, TooShort};
+use super::slices;
+use super::statistics::{Estimate, Repeat, Slice, repeat};
 use super::sum::Sum;
 
 /// What a row of a table stands for.
@@ -36,7 +36,6 @@ pub struct Table {
     /// All of the profile, by event.
     pub whole: Box<[Sum]>,
     measured: Measured,
-    slices: Slicer,
 }
 
 /// One row.
@@ -126,7 +125,7 @@ impl Table {
             let name = |row: &Row| (Arc::clone(&row.label.name), Arc::clone(&row.label.object));
             key(b).cmp(&key(a)).then_with(|| name(a).cmp(&name(b)))
         });
-        Self { rows, whole, measured: Measured::new(&profile.header), slices: Slicer::new(profile) }
+        Self { rows, whole, measured: Measured::new(&profile.header) }
     }
 
     /// The metrics that the measured events are enough for, in the order of their columns.
@@ -166,27 +165,10 @@ impl Table {
         reading(&self.measured.streams(&row.own, &self.whole))
     }
 
-    /// The share of a row in an event, with its repeat interval.
-    ///
-    /// # Errors
-    ///
-    /// When the run is too short to say.
-    pub fn repeat_share(&self, profile: &Profile, event: EventId, row: &Row) -> Result<Repeat, TooShort> {
-        self.slices.share(profile, event, &row.samples)
-    }
-
-    /// A metric of what falls on a row alone, with its repeat interval; `None` if an event was not measured.
-    ///
-    /// # Errors
-    ///
-    /// When the run is too short to say.
-    pub fn repeat_metric(
-        &self,
-        profile: &Profile,
-        metric: &Metric,
-        row: &Row,
-    ) -> Option<Result<Repeat, TooShort>> {
-        self.measured.repeat(metric, slices::by_event(profile, &row.samples))
+    /// What other runs would give for the rows; `profile` is the one that was counted.
+    #[must_use]
+    pub fn repeats<'a>(&'a self, profile: &'a Profile) -> Repeats<'a> {
+        Repeats { profile, measured: &self.measured, whole: slices::whole(profile) }
     }
 
     /// How much of an event falls on a part of the profile, with its sampling interval; exact where each occurrence was a sample.
@@ -211,6 +193,35 @@ impl Table {
     #[must_use]
     pub fn share(&self, event: EventId, part: &Sum) -> Option<Estimate> {
         part.share_of(self.whole.get(usize::from(event.0))?)
+    }
+}
+
+/// The slices of a profile, for what other runs would give.
+#[derive(Debug)]
+pub struct Repeats<'a> {
+    profile: &'a Profile,
+    measured: &'a Measured,
+    /// Weight of the main event, by slice.
+    whole: Vec<f64>,
+}
+
+/// What falls on a row alone, with repeat intervals; what the run is too short to say is absent.
+#[derive(Debug)]
+pub struct RowRepeat {
+    /// Its share in the main event.
+    pub share: Option<Repeat>,
+    /// Its metrics.
+    pub metrics: Vec<(&'static Metric, Repeat)>,
+}
+
+impl Repeats<'_> {
+    /// What other runs would give for a row.
+    #[must_use]
+    pub fn of(&self, row: &Row) -> RowRepeat {
+        let by_event = slices::by_event(self.profile, &row.samples);
+        let pairs = by_event[0].iter().zip(&self.whole);
+        let shares: Vec<Slice> = pairs.map(|(&amount, &base)| Slice { amount, base }).collect();
+        RowRepeat { share: repeat(&shares).ok(), metrics: self.measured.repeats(by_event) }
     }
 }
 

@@ -7,7 +7,7 @@ use super::{Cost, Scale};
 use crate::profile::measured::Measured;
 use crate::profile::metrics::Metric;
 use crate::profile::model::Profile;
-use crate::profile::slices::{Slicer, by_event};
+use crate::profile::slices::{by_event, whole};
 use crate::profile::statistics::Repeat;
 use crate::profile::sum::Sum;
 
@@ -104,7 +104,7 @@ impl<'a> Side<'a> {
     pub(super) fn whole_slices(&self, scale: Scale) -> Vec<f64> {
         let slices = self.profile.header.slices;
         match scale {
-            Scale::Normalised => Slicer::new(self.profile).whole(),
+            Scale::Normalised => whole(self.profile),
             Scale::Absolute => vec![slices.seconds; slices.count as usize],
         }
     }
