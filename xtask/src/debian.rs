@@ -45,7 +45,6 @@ pub(crate) const FOR_X86_64_VM: &[Package] = &[
     Package { name: "libc6-dev", probe: Probe::File("/usr/include/stdio.h") },
     Package { name: "binutils", probe: Probe::Command("strip") },
     Package { name: "libc-bin", probe: Probe::Command("ldd") },
-    Package { name: "qemu-system-x86", probe: Probe::Command("qemu-system-x86_64") },
 ];
 
 /// What the lanes on an emulated aarch64 machine need: compilers for it, too.
@@ -53,7 +52,6 @@ pub(crate) const FOR_AARCH64_VM: &[Package] = &[
     Package { name: "rustc-web", probe: Probe::Installed },
     Package { name: "gcc-aarch64-linux-gnu", probe: Probe::Command("aarch64-linux-gnu-gcc") },
     Package { name: "libc6-dev-arm64-cross", probe: Probe::File("/usr/aarch64-linux-gnu/lib/libc.a") },
-    Package { name: "qemu-system-arm", probe: Probe::Command("qemu-system-aarch64") },
 ];
 
 /// A package and the sign that what it brings is there.

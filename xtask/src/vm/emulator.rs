@@ -3,42 +3,45 @@
 use std::{
     fs::File,
     path::Path,
-    process::{Command, Stdio},
+    process::Stdio,
     thread,
     time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result, bail};
 
-use super::lane::{Lane, Machine, Time};
+use super::{
+    lane::{Lane, Machine, Time},
+    qemu::Qemu,
+};
 
 /// Some ten times what a guest takes.
 const TIME_LIMIT: Duration = Duration::from_secs(240);
 const POLL: Duration = Duration::from_millis(50);
 
 /// Runs the guest until it powers off; its console goes to the file.
-pub(super) fn boot(lane: Lane, kernel: &Path, initramfs: &Path, console: &Path) -> Result<()> {
+pub(super) fn boot(qemu: &Qemu, lane: Lane, kernel: &Path, initramfs: &Path, console: &Path) -> Result<()> {
     let output = File::create(console).with_context(|| format!("{} cannot be written", console.display()))?;
     let machine = lane.machine();
-    let mut qemu = Command::new(program(machine));
-    qemu.args(hardware(machine)).args(processors(lane.time()));
-    qemu.args(["-accel", "tcg", "-m", "1G", "-no-reboot"]);
-    qemu.args(["-nodefaults", "-display", "none", "-monitor", "none", "-serial", "stdio"]);
-    qemu.arg("-kernel").arg(kernel).arg("-initrd").arg(initramfs);
+    let mut command = qemu.command()?;
+    command.args(hardware(machine)).args(processors(lane.time()));
+    command.args(["-accel", "tcg", "-m", "1G", "-no-reboot"]);
+    command.args(["-nodefaults", "-display", "none", "-monitor", "none", "-serial", "stdio"]);
+    command.arg("-kernel").arg(kernel).arg("-initrd").arg(initramfs);
     // On a loaded host an emulated x86 may get its first timer interrupts too late for the kernel's check, which then panics.
-    qemu.arg("-append").arg(format!("console={} quiet panic=-1 no_timer_check", serial_port(machine)));
-    let mut guest = qemu
+    command.arg("-append").arg(format!("console={} quiet panic=-1 no_timer_check", serial_port(machine)));
+    let mut guest = command
         .stdin(Stdio::null())
         .stdout(output)
         .spawn()
-        .with_context(|| format!("`{}` cannot be started", program(machine)))?;
+        .with_context(|| format!("`{}` cannot be started", qemu.name()))?;
     let deadline = Instant::now() + TIME_LIMIT;
     loop {
         if let Some(status) = guest.try_wait().context("QEMU cannot be waited for")? {
             if status.success() {
                 return Ok(());
             }
-            bail!("`{}` failed ({status})", program(machine));
+            bail!("`{}` failed ({status})", qemu.name());
         }
         if Instant::now() >= deadline {
             // It may have ended this very moment.
@@ -47,13 +50,6 @@ pub(super) fn boot(lane: Lane, kernel: &Path, initramfs: &Path, console: &Path) 
             bail!("the guest did not end within {} s", TIME_LIMIT.as_secs());
         }
         thread::sleep(POLL);
-    }
-}
-
-fn program(machine: Machine) -> &'static str {
-    match machine {
-        Machine::X86_64 => "qemu-system-x86_64",
-        Machine::Aarch64 => "qemu-system-aarch64",
     }
 }
 

@@ -12,6 +12,7 @@ mod packages;
 mod payload;
 mod pmu_trials;
 mod profile;
+mod qemu;
 mod trials;
 
 use std::{
@@ -30,6 +31,7 @@ use self::{
     lane::{Lane, Machine, Time},
     packages::Packages,
     payload::Payload,
+    qemu::Qemu,
     trials::{Trial, trials},
 };
 use crate::{cargo::host_triple, debian, privilege::Privilege, workspace::Workspace};
@@ -91,6 +93,7 @@ struct Host<'a> {
 
 /// What a lane needs of others, before anything of this workspace is built.
 struct Ingredients {
+    qemu: Qemu,
     kernel: PathBuf,
     busybox: PathBuf,
     sysroot: Option<Sysroot>,
@@ -136,7 +139,8 @@ impl Host<'_> {
         if !busybox.exists() {
             packages()?.unpack("busybox-static", "./bin/busybox", &self.folder.join(architecture))?;
         }
-        Ok(Ingredients { kernel: self.kernel(lane, packages)?, busybox, sysroot })
+        let qemu = Qemu::find_or_fetch(&self.folder, machine)?;
+        Ok(Ingredients { qemu, kernel: self.kernel(lane, packages)?, busybox, sysroot })
     }
 
     fn install_packages(&self, machine: Machine) -> Result<()> {
@@ -177,7 +181,7 @@ impl Host<'_> {
         fs::write(&archive, initramfs(&ingredients.busybox, &payload, &init)?)
             .with_context(|| format!("{} cannot be written", archive.display()))?;
         let console = folder.join("console.log");
-        emulator::boot(lane, &ingredients.kernel, &archive, &console)
+        emulator::boot(&ingredients.qemu, lane, &ingredients.kernel, &archive, &console)
             .with_context(|| format!("the console is in {}", console.display()))?;
         Ok(Console::read(&String::from_utf8_lossy(&read(&console)?)))
     }

@@ -48,15 +48,43 @@ impl Packages {
 
     /// Downloads the newest version of a package and unpacks the files that match `pattern` (as tar's `--wildcards` does) into `to`.
     pub(super) fn unpack(&self, package: &str, pattern: &str, to: &Path) -> Result<()> {
-        let download = self.folder.join("download");
-        // What an earlier run left may be another version.
-        let _ = fs::remove_dir_all(&download);
-        create_folder(&download)?;
+        let download = self.empty_download()?;
         create_folder(to)?;
         eprintln!("xtask: downloading {package}");
         run_command(self.apt("apt-get").args(["-qq", "download", package]).current_dir(&download))?;
         unpack_file(&only_file_in(&download)?, pattern, to)?;
-        fs::remove_dir_all(&download).with_context(|| format!("{} cannot be removed", download.display()))
+        remove_folder(&download)
+    }
+
+    /// Downloads a package with all that it depends on, down to the C library, and unpacks the whole into `to`.
+    pub(super) fn unpack_with_dependencies(&self, package: &str, to: &Path) -> Result<()> {
+        let download = self.empty_download()?;
+        create_folder(&download.join("partial"))?;
+        create_folder(to)?;
+        eprintln!("xtask: downloading {package} with all that it needs");
+        // The status file is empty, so apt takes nothing for installed.
+        let mut apt = self.apt("apt-get");
+        apt.arg("-o").arg(format!("Dir::Cache::archives={}", download.display()));
+        run_command(apt.args([
+            "-qq",
+            "-y",
+            "--no-install-recommends",
+            "--download-only",
+            "install",
+            package,
+        ]))?;
+        for file in files_with_prefix(&download, "").filter(|file| file.is_file()) {
+            run_command(Command::new("dpkg-deb").arg("--extract").arg(file).arg(to))?;
+        }
+        remove_folder(&download)
+    }
+
+    /// A folder for downloads. What an earlier run left in it may be another version.
+    fn empty_download(&self) -> Result<PathBuf> {
+        let download = self.folder.join("download");
+        let _ = fs::remove_dir_all(&download);
+        create_folder(&download)?;
+        Ok(download)
     }
 
     fn apt(&self, program: &str) -> Command {
@@ -112,12 +140,16 @@ fn unpack_file(package: &Path, pattern: &str, to: &Path) -> Result<()> {
 
 /// The single file of a folder whose name begins with `prefix`.
 pub(super) fn only_file_with_prefix(folder: &Path, prefix: &str) -> Option<PathBuf> {
-    let mut files: Vec<PathBuf> = fs::read_dir(folder)
-        .ok()?
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|file| file.file_name().and_then(OsStr::to_str).is_some_and(|name| name.starts_with(prefix)))
-        .collect();
-    files.pop().filter(|_| files.is_empty())
+    let mut files = files_with_prefix(folder, prefix);
+    files.next().filter(|_| files.next().is_none())
+}
+
+fn files_with_prefix(folder: &Path, prefix: &str) -> impl Iterator<Item = PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten();
+    let files = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    files.filter(move |file| {
+        file.file_name().and_then(OsStr::to_str).is_some_and(|name| name.starts_with(prefix))
+    })
 }
 
 fn only_file_in(folder: &Path) -> Result<PathBuf> {
@@ -126,6 +158,10 @@ fn only_file_in(folder: &Path) -> Result<PathBuf> {
 
 fn create_folder(folder: &Path) -> Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("{} cannot be created", folder.display()))
+}
+
+fn remove_folder(folder: &Path) -> Result<()> {
+    fs::remove_dir_all(folder).with_context(|| format!("{} cannot be removed", folder.display()))
 }
 
 fn write(file: &Path, text: &str) -> Result<()> {
