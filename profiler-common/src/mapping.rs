@@ -138,6 +138,12 @@ impl Mapping {
     /// An entry that is void.
     pub const VOID: Self = Self { start: 0, pages: 0, file_page: 0, file: FileKey(0), seal: 0 };
 
+    /// Makes the entry void.
+    #[inline(always)]
+    pub const fn void(&mut self) {
+        self.pages = 0;
+    }
+
     /// A mapping with its seal.
     #[inline(always)]
     #[must_use]

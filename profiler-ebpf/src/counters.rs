@@ -3,6 +3,8 @@
 //! What a counter counted since its last reading belongs to the task that runs: the readings are renewed when the CPU switches to
 //! another. What a target counted after its last sample is booked as residual, so that totals close.
 
+use core::mem::MaybeUninit;
+
 use aya_ebpf::{
     bindings::{BPF_F_CURRENT_CPU, bpf_perf_event_value},
     helpers::generated::{bpf_get_smp_processor_id, bpf_perf_event_read_value},
@@ -131,15 +133,16 @@ fn renew(readings: *mut Readings, increases: &mut Increases) {
 /// What the event of this CPU in a map has counted.
 #[inline(always)]
 fn value(events: &PerfEventArray<u64>) -> Option<u64> {
-    let mut value = bpf_perf_event_value { counter: 0, enabled: 0, running: 0 };
+    let mut value = MaybeUninit::<bpf_perf_event_value>::uninit();
     // SAFETY: the map is an array of perf events, and the destination a local of the given size.
     let result = unsafe {
         bpf_perf_event_read_value(
             (&raw const *events).cast_mut().cast(),
             BPF_F_CURRENT_CPU,
-            &raw mut value,
+            value.as_mut_ptr(),
             size_of::<bpf_perf_event_value>() as u32,
         )
     };
-    (result == 0).then_some(value.counter)
+    // SAFETY: the helper wrote all bytes.
+    (result == 0).then(|| unsafe { value.assume_init() }.counter)
 }

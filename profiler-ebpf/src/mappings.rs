@@ -153,7 +153,7 @@ fn remember(tgid: u32, exec_id: u32, mapping: Mapping) {
     let Some(mappings) = entry(tgid) else { return };
     if mappings.exec_id != exec_id {
         for entry in &mut mappings.entries {
-            entry.pages = 0;
+            entry.void();
         }
         mappings.next = 0;
         mappings.used = 0;

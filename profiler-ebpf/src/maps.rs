@@ -1,7 +1,7 @@
 //! The maps. Userspace sets the size of all but the scratch space before loading.
 
 use aya_ebpf::{
-    bindings::{BPF_F_INNER_MAP, BPF_F_MMAPABLE},
+    bindings::BPF_F_MMAPABLE,
     btf_maps,
     macros::{btf_map, map},
     maps::{Array, HashMap, PerCpuArray, PerfEventArray, RingBuf},
@@ -99,8 +99,7 @@ pub(crate) static ROW_PAGES: Array<u64> = Array::with_max_entries(MAX_ROW_PAGES,
 pub(crate) static WALK: PerCpuArray<Walk> = PerCpuArray::with_max_entries(1, 0);
 
 /// A chunk of unwind rows. Userspace fills it through memory.
-pub(crate) type RowChunk =
-    btf_maps::Array<u64, { CHUNK_ROWS as usize }, { (BPF_F_MMAPABLE | BPF_F_INNER_MAP) as usize }>;
+pub(crate) type RowChunk = btf_maps::Array<u64, { CHUNK_ROWS as usize }, { BPF_F_MMAPABLE as usize }>;
 
 /// Chunks of unwind rows, made as they are needed.
 #[btf_map]

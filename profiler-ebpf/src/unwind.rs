@@ -1,6 +1,7 @@
 //! The walk of the user stack: by compiled call-frame information, by frame pointers where there is none.
 
 use core::ffi::c_void;
+use core::mem::MaybeUninit;
 
 use aya_ebpf::helpers::generated::{bpf_get_current_task_btf, bpf_loop, bpf_probe_read_user};
 use profiler_common::{
@@ -67,10 +68,9 @@ pub(crate) fn walk<A: Arch>(task: &Task, registers: UserRegisters, cursor: &mut 
     let walk = unsafe { &mut *walk };
     walk.registers = Registers { pc, sp, fp, lr };
     walk.cursor = *cursor;
-    walk.mapping = Mapping::VOID;
-    walk.file = FileEntry::REQUESTED;
-    walk.former_mapping = Mapping::VOID;
-    walk.former_file = FileEntry::REQUESTED;
+    // Nobody looks at the file of a void mapping.
+    walk.mapping.void();
+    walk.former_mapping.void();
     walk.tgid = task.tgid;
     walk.exec_id = task.exec_id;
     walk.searched = false;
@@ -241,17 +241,25 @@ struct CurrentTask;
 impl UserMemory for CurrentTask {
     #[inline(always)]
     fn read(&self, address: u64) -> Option<u64> {
-        let mut word = 0u64;
-        // SAFETY: the destination is a local of the given size; the helper checks the source.
-        let result = unsafe { bpf_probe_read_user((&raw mut word).cast(), 8, address as *const c_void) };
-        if result == 0 { Some(word) } else { None }
+        read_user(address)
     }
 
     #[inline(always)]
     fn read_pair(&self, address: u64) -> Option<[u64; 2]> {
-        let mut pair = [0u64; 2];
-        // SAFETY: the destination is a local of the given size; the helper checks the source.
-        let result = unsafe { bpf_probe_read_user((&raw mut pair).cast(), 16, address as *const c_void) };
-        if result == 0 { Some(pair) } else { None }
+        read_user(address)
     }
+}
+
+/// A value of user memory, of a type that any bytes make.
+///
+/// The helper fills the place in any case. Were it cleared before, two words would cost a call of `memset` in each frame.
+#[inline(always)]
+fn read_user<T: Copy>(address: u64) -> Option<T> {
+    let mut value = MaybeUninit::<T>::uninit();
+    // SAFETY: the destination is a local of the given size; the helper checks the source.
+    let result = unsafe {
+        bpf_probe_read_user(value.as_mut_ptr().cast(), size_of::<T>() as u32, address as *const c_void)
+    };
+    // SAFETY: the helper wrote all bytes.
+    if result == 0 { Some(unsafe { value.assume_init() }) } else { None }
 }

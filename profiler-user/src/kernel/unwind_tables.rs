@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::os::fd::AsFd as _;
 
 use aya::maps::{Array, Map, MapData, MapError};
-use aya_obj::generated::{BPF_F_INNER_MAP, BPF_F_MMAPABLE, bpf_map_type::BPF_MAP_TYPE_ARRAY};
+use aya_obj::generated::{BPF_F_MMAPABLE, bpf_map_type::BPF_MAP_TYPE_ARRAY};
 use profiler_common::limits::{CHUNK_ROWS, MAX_CHUNKS, MAX_ROW_PAGES};
 use profiler_common::mapping::{FileEntry, FileKey};
 use profiler_common::unwind::row::{Row, RowPage};
@@ -194,7 +194,7 @@ impl UnwindTables {
         }
         let no_memory =
             |error: MapError| KernelError::Load { cause: format!("no memory for unwind tables: {error}") };
-        let flags = BPF_F_MMAPABLE | BPF_F_INNER_MAP;
+        let flags = BPF_F_MMAPABLE;
         let definition = aya_obj::Map::new_from_params(BPF_MAP_TYPE_ARRAY as u32, 4, 8, CHUNK_ROWS, flags);
         let data = MapData::create(definition, "unwind_rows", None).map_err(no_memory)?;
         let rows = Words::map(data.fd().as_fd(), CHUNK_ROWS as usize);
