@@ -11,6 +11,7 @@ mod idle;
 mod link;
 mod pid_namespace;
 mod programs;
+mod row_chunks;
 mod sampler;
 mod sideband;
 mod tables;

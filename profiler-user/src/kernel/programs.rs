@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd};
 
-use aya::maps::{Array, ArrayOfMaps, HashMap, Map, MapData, MapError, RingBuf};
+use aya::maps::{HashMap, Map, MapData, MapError, RingBuf};
 use aya::programs::{Iter, PerfEvent, ProgramError, RawTracePoint};
 use aya::{Btf, Ebpf, EbpfError, EbpfLoader};
 use profiler_common::config::{Config, target, walk};
@@ -16,6 +16,7 @@ use profiler_common::tally;
 
 use super::bpf_log::BpfLog;
 use super::link::{self, MappingIterator};
+use super::row_chunks::Places;
 use super::{KernelError, btf, pid_namespace};
 use crate::events::CountingEvent;
 use crate::types::{Tgid, Tid};
@@ -250,16 +251,6 @@ impl Programs {
         Ok(())
     }
 
-    /// Puts a chunk of unwind rows in its place.
-    pub(super) fn set_row_chunk(
-        &mut self,
-        number: u32,
-        chunk: &Array<MapData, u64>,
-    ) -> Result<(), KernelError> {
-        let mut chunks: ArrayOfMaps<&mut MapData, Array<MapData, u64>> = map(&mut self.ebpf, "ROW_CHUNKS")?;
-        chunks.set(number, chunk, 0).map_err(|error| map_refused(&error))
-    }
-
     /// Says what is known of a file.
     pub(super) fn set_file(&mut self, file: FileKey, entry: FileEntry) -> Result<(), KernelError> {
         let mut files: HashMap<&mut MapData, u64, Entry> = map(&mut self.ebpf, "FILES")?;
@@ -270,6 +261,12 @@ impl Programs {
     pub(super) fn take_file_requests(&mut self) -> Result<RingBuf<MapData>, KernelError> {
         let map = self.ebpf.take_map("FILE_REQUESTS").ok_or(KernelError::Object("FILE_REQUESTS"))?;
         RingBuf::try_from(map).map_err(|_| KernelError::Object("FILE_REQUESTS"))
+    }
+
+    /// The places for chunks of unwind rows, once.
+    pub(super) fn take_row_chunks(&mut self) -> Result<Places, KernelError> {
+        let map = self.ebpf.take_map("ROW_CHUNKS").ok_or(KernelError::Object("ROW_CHUNKS"))?;
+        Places::try_from(map).map_err(|_| KernelError::Object("ROW_CHUNKS"))
     }
 
     /// Passes on what programs said.

@@ -90,7 +90,7 @@ impl Sampler {
         };
         let mut programs = Programs::load(&options.target, &options.filter, layout, options.refuse)?;
         let tables = Tables::map(&programs, layout)?;
-        let unwind_tables = UnwindTables::new(&programs, options.unwind_memory)?;
+        let unwind_tables = UnwindTables::new(&mut programs, options.unwind_memory)?;
         let file_requests = programs.take_file_requests()?;
         let mut sampler = Self {
             retired: vec![Counted::default(); options.events.len()],
@@ -166,6 +166,11 @@ impl Sampler {
         table: &Table,
     ) -> Result<Placed, KernelError> {
         self.unwind_tables.place(&mut self.programs, files, object, table)
+    }
+
+    /// Makes room ahead for unwind tables that will have this many rows together.
+    pub fn expect_rows(&mut self, rows: usize) {
+        self.unwind_tables.expect_rows(rows);
     }
 
     /// Takes the unwind tables of these objects back, to make room for others.

@@ -4,10 +4,7 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::os::fd::AsFd as _;
 
-use aya::maps::{Array, Map, MapData, MapError};
-use aya_obj::generated::{BPF_F_MMAPABLE, bpf_map_type::BPF_MAP_TYPE_ARRAY};
 use profiler_common::limits::{CHUNK_ROWS, MAX_CHUNKS, MAX_ROW_PAGES};
 use profiler_common::mapping::{FileEntry, FileKey};
 use profiler_common::unwind::row::{Row, RowPage};
@@ -15,6 +12,7 @@ use range_alloc::RangeAllocator;
 
 use super::KernelError;
 use super::programs::Programs;
+use super::row_chunks::{Chunk, RowChunks};
 use super::tables::wait_for_running_programs;
 use super::words::Words;
 use crate::processes::ObjectId;
@@ -24,17 +22,8 @@ use crate::unwind::Table;
 pub(super) struct UnwindTables {
     pages: Words,
     free_pages: RangeAllocator<u32>,
-    chunks: Vec<Chunk>,
-    /// Chunks that memory is granted for.
-    chunk_limit: u32,
+    chunks: RowChunks,
     placed: HashMap<ObjectId, PlacedTable>,
-}
-
-struct Chunk {
-    rows: Words,
-    free: RangeAllocator<u32>,
-    /// Keeps the map: the kernel's place for it holds no reference that userspace can map.
-    _map: Array<MapData, u64>,
 }
 
 /// Where a table is.
@@ -62,13 +51,14 @@ const CHUNK_BYTES: u64 = CHUNK_ROWS as u64 * 8;
 
 impl UnwindTables {
     /// Empty tables that may grow to this many bytes.
-    pub(super) fn new(programs: &Programs, bytes: u64) -> Result<Self, KernelError> {
+    pub(super) fn new(programs: &mut Programs, bytes: u64) -> Result<Self, KernelError> {
+        let chunk_limit = u32::try_from(bytes.div_ceil(CHUNK_BYTES)).unwrap_or(MAX_CHUNKS).min(MAX_CHUNKS);
         let pages = Words::map(programs.array("ROW_PAGES")?, MAX_ROW_PAGES as usize);
         Ok(Self {
             pages: pages.map_err(KernelError::system("mmap of a BPF map"))?,
             free_pages: RangeAllocator::new(0..MAX_ROW_PAGES),
-            chunks: Vec::new(),
-            chunk_limit: u32::try_from(bytes.div_ceil(CHUNK_BYTES)).unwrap_or(MAX_CHUNKS).min(MAX_CHUNKS),
+            chunks: RowChunks::start(programs.take_row_chunks()?, chunk_limit)
+                .map_err(KernelError::system("starting a thread"))?,
             placed: HashMap::new(),
         })
     }
@@ -112,7 +102,7 @@ impl UnwindTables {
         let mut placed = PlacedTable { files: files.to_vec(), entry, rows: Vec::new() };
         index.clone().for_each(|page| self.pages.store(page as usize, 0));
         for &page in table.pages() {
-            let Some(rows) = self.place_rows(programs, table.rows(page))? else {
+            let Some(rows) = self.place_rows(table.rows(page))? else {
                 self.free(placed);
                 return Ok(Placed::NoMemory);
             };
@@ -126,6 +116,11 @@ impl UnwindTables {
             self.free(former);
         }
         Ok(Placed::Whole)
+    }
+
+    /// Makes room ahead for tables that will have this many rows together.
+    pub(super) fn expect_rows(&mut self, rows: usize) {
+        self.chunks.make_ready(rows);
     }
 
     /// Takes the tables of these objects out of the maps, as if they were still to come.
@@ -148,60 +143,37 @@ impl UnwindTables {
 
     /// Bytes that rows take in the kernel.
     pub(super) fn bytes(&self) -> u64 {
-        self.chunks.len() as u64 * CHUNK_BYTES
+        u64::from(self.chunks.count()) * CHUNK_BYTES
     }
 
     /// Rows that there is room for, in pieces.
     pub(super) fn free_rows(&self) -> usize {
-        let to_come = (self.chunk_limit as usize).saturating_sub(self.chunks.len()) * CHUNK_ROWS as usize;
-        let free = self.chunks.iter().map(|chunk| chunk.free.total_available() as usize);
-        to_come + free.sum::<usize>()
+        self.chunks.free_up_to_limit()
     }
 
     /// Gives back the room of a table that no sample can see.
     fn free(&mut self, PlacedTable { entry, rows, .. }: PlacedTable) {
         self.free_pages.free_range(entry.first_page..entry.first_page + entry.pages);
         for PlacedRows { chunk, rows } in rows {
-            self.chunks[chunk].free.free_range(rows);
+            self.chunks.made()[chunk].free.free_range(rows);
         }
     }
 
     /// Writes the rows of a page, all into one chunk. A page has at most one row for each of its places and one more, so it fits.
-    fn place_rows(
-        &mut self,
-        programs: &mut Programs,
-        rows: &[Row],
-    ) -> Result<Option<PlacedRows>, KernelError> {
+    fn place_rows(&mut self, rows: &[Row]) -> Result<Option<PlacedRows>, KernelError> {
         let len = rows.len() as u32;
         let place_in = |(chunk, place): (usize, &mut Chunk)| {
             place.free.allocate_range(len).ok().map(|rows| PlacedRows { chunk, rows })
         };
-        let mut found = self.chunks.iter_mut().enumerate().find_map(place_in);
-        if found.is_none() && self.add_chunk(programs)? {
-            found = self.chunks.iter_mut().enumerate().next_back().and_then(place_in);
+        let mut found = self.chunks.made().iter_mut().enumerate().find_map(place_in);
+        if found.is_none() && self.chunks.add()? {
+            found = self.chunks.made().iter_mut().enumerate().next_back().and_then(place_in);
         }
         let Some(found) = found else { return Ok(None) };
+        let place = &self.chunks.made()[found.chunk].rows;
         for (at, row) in found.rows.clone().zip(rows) {
-            self.chunks[found.chunk].rows.store(at as usize, row.0);
+            place.store(at as usize, row.0);
         }
         Ok(Some(found))
-    }
-
-    fn add_chunk(&mut self, programs: &mut Programs) -> Result<bool, KernelError> {
-        let number = self.chunks.len() as u32;
-        if number >= self.chunk_limit {
-            return Ok(false);
-        }
-        let no_memory =
-            |error: MapError| KernelError::Load { cause: format!("no memory for unwind tables: {error}") };
-        let flags = BPF_F_MMAPABLE;
-        let definition = aya_obj::Map::new_from_params(BPF_MAP_TYPE_ARRAY as u32, 4, 8, CHUNK_ROWS, flags);
-        let data = MapData::create(definition, "unwind_rows", None).map_err(no_memory)?;
-        let rows = Words::map(data.fd().as_fd(), CHUNK_ROWS as usize);
-        let rows = rows.map_err(KernelError::system("mmap of a BPF map"))?;
-        let map = Array::try_from(Map::Array(data)).map_err(no_memory)?;
-        programs.set_row_chunk(number, &map)?;
-        self.chunks.push(Chunk { rows, free: RangeAllocator::new(0..CHUNK_ROWS), _map: map });
-        Ok(true)
     }
 }

@@ -4,6 +4,7 @@ mod cgroup;
 mod command;
 mod conditions;
 mod event;
+mod precedence;
 mod privileges;
 mod progress;
 mod readiness;
@@ -27,7 +28,8 @@ use crate::output::file::remove_unfinished;
 use crate::present::Outputs;
 use crate::say::{StatusLine, say};
 use command::{CannotRun, Command, Running};
-use readiness::watch;
+use precedence::Precedence;
+use readiness::{readable_from, watch};
 use session::Session;
 use target::Watch;
 
@@ -206,6 +208,8 @@ async fn sample(
     let readiness =
         session.sideband_fd().as_fd().try_clone_to_owned().context("cannot watch the side-band records")?;
     let readiness = watch(readiness).context("cannot watch the side-band records")?;
+    let mut may_look = begun;
+    let _precedence = Precedence::take();
     let mut line = StatusLine::new(options.output.verbosity > Verbosity::Quiet);
     loop {
         tokio::select! {
@@ -220,10 +224,10 @@ async fn sample(
                     return Ok(Stop::TargetEnded);
                 }
             }
-            ready = readiness.readable() => {
+            ready = readable_from(may_look, &readiness) => {
                 session.open_new_objects()?;
                 ready.context("cannot watch the side-band records")?.clear_ready();
-                tokio::time::sleep(LOOK_PAUSE).await;
+                may_look = tokio::time::Instant::now() + LOOK_PAUSE;
             }
         }
     }

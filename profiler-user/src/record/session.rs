@@ -175,10 +175,10 @@ impl Session {
         self.answer(requests, true)
     }
 
-    /// Places the next unwind table that is compiled.
+    /// Makes room for the next unwind table that is compiled, or places it.
     pub(super) async fn place_table(&mut self) -> Result<(), KernelError> {
-        match self.unwinding.compiled().await {
-            Some(compiled) => self.unwinding.place(&compiled, &mut self.sampler),
+        match self.unwinding.news().await {
+            Some(news) => self.unwinding.take(&news, &mut self.sampler),
             None => std::future::pending().await,
         }
     }

@@ -14,7 +14,7 @@ use crate::processes::{BackingFile, History, Location, ObjectId, Objects, Unread
 use crate::profile::{ObjectLack, RawStack};
 use crate::symbols::vdso_image;
 use crate::types::{MonotonicTime, Tgid, UserAddress};
-use crate::unwind::{Cache, CompileError, Compiled, Need, Table, Worker};
+use crate::unwind::{Cache, CompileError, Compiled, Need, News, Table, Worker};
 
 /// What was asked for, what is being made, what there is.
 pub(super) struct Unwinding {
@@ -27,6 +27,8 @@ pub(super) struct Unwinding {
     unanswered: Vec<FileRequest>,
     /// Tables that are being compiled.
     outstanding: usize,
+    /// Rows that they will have, more or less, once they are begun.
+    expected: HashMap<ObjectId, usize>,
     figures: Figures,
 }
 
@@ -54,6 +56,7 @@ impl Unwinding {
             objects: HashMap::new(),
             unanswered: Vec::new(),
             outstanding: 0,
+            expected: HashMap::new(),
             figures: Figures::default(),
         })
     }
@@ -113,17 +116,32 @@ impl Unwinding {
     ) -> Result<(), KernelError> {
         let deadline = tokio::time::Instant::now() + patience;
         while self.outstanding > 0 {
-            match tokio::time::timeout_at(deadline, self.compiled()).await {
-                Ok(Some(compiled)) => self.place(&compiled, sampler)?,
+            match tokio::time::timeout_at(deadline, self.news()).await {
+                Ok(Some(news)) => self.take(&news, sampler)?,
                 Ok(None) | Err(_) => break,
             }
         }
         Ok(())
     }
 
+    /// Makes room for a table that is begun; places one that is done.
+    pub(super) fn take(&mut self, news: &News, sampler: &mut Sampler) -> Result<(), KernelError> {
+        match news {
+            News::Begun { object, rows } => {
+                self.expected.insert(*object, *rows);
+                sampler.expect_rows(self.expected.values().sum());
+                Ok(())
+            }
+            News::Done(compiled) => {
+                self.outstanding = self.outstanding.saturating_sub(1);
+                self.expected.remove(&compiled.object);
+                self.place(compiled, sampler)
+            }
+        }
+    }
+
     /// Places a table that was compiled, in place of others that are not used if need be.
-    pub(super) fn place(&mut self, compiled: &Compiled, sampler: &mut Sampler) -> Result<(), KernelError> {
-        self.outstanding = self.outstanding.saturating_sub(1);
+    fn place(&mut self, compiled: &Compiled, sampler: &mut Sampler) -> Result<(), KernelError> {
         let object = compiled.object;
         let table = match &compiled.table {
             Ok(table) if table.row_count() > 0 => table,
@@ -167,9 +185,9 @@ impl Unwinding {
         self.tables.report(objects, unwind_memory)
     }
 
-    /// The next table that is compiled.
-    pub(super) async fn compiled(&mut self) -> Option<Compiled> {
-        self.worker.done.recv().await
+    /// What becomes of a table next.
+    pub(super) async fn news(&mut self) -> Option<News> {
+        self.worker.news.recv().await
     }
 
     /// The objects that the kernel side was told of: frames of samples to come may be in them.

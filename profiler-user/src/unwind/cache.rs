@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 use profiler_common::hash::WordHash;
+use profiler_common::unwind::row::Row;
 
 use super::table::Table;
 
@@ -32,15 +33,15 @@ impl Cache {
         Self { folder }
     }
 
-    /// The table of an object, if it is there and whole.
-    #[must_use]
-    pub fn load(&self, object: &File) -> Option<Table> {
+    /// The table of an object, if it is there and whole. `expect` hears before it is read how many rows it has, more or less.
+    pub(super) fn load(&self, object: &File, expect: &dyn Fn(usize)) -> Option<Table> {
         if !self.is_ours() {
             return None;
         }
         let path = self.path(object)?;
         let mut bytes = Vec::new();
         let mut file = File::open(&path).ok()?;
+        expect(usize::try_from(file.metadata().ok()?.len() / size_of::<Row>() as u64).ok()?);
         file.read_to_end(&mut bytes).ok()?;
         let table = decode(&bytes)?;
         // Its age tells which file to drop; a cache that cannot be written serves all the same.
@@ -142,9 +143,9 @@ mod tests {
         let object = tempfile::NamedTempFile::new().unwrap();
         let table = large();
         cache.store(object.as_file(), &table).unwrap();
-        assert_eq!(cache.load(object.as_file()).unwrap().to_words(), table.to_words());
+        assert_eq!(cache.load(object.as_file(), &|_| ()).unwrap().to_words(), table.to_words());
         object.as_file().set_len(1).unwrap();
-        assert!(cache.load(object.as_file()).is_none());
+        assert!(cache.load(object.as_file(), &|_| ()).is_none());
     }
 
     #[test]
@@ -159,13 +160,13 @@ mod tests {
             let mut bytes = whole.clone();
             bytes[damage] ^= 1;
             fs::write(&path, bytes).unwrap();
-            assert!(cache.load(object.as_file()).is_none(), "byte {damage}");
+            assert!(cache.load(object.as_file(), &|_| ()).is_none(), "byte {damage}");
         }
         fs::write(&path, &whole[..whole.len() - 8]).unwrap();
-        assert!(cache.load(object.as_file()).is_none());
+        assert!(cache.load(object.as_file(), &|_| ()).is_none());
         fs::write(&path, &whole).unwrap();
         use std::os::unix::fs::PermissionsExt as _;
         fs::set_permissions(&cache.folder, fs::Permissions::from_mode(0o777)).unwrap();
-        assert!(cache.load(object.as_file()).is_none());
+        assert!(cache.load(object.as_file(), &|_| ()).is_none());
     }
 }

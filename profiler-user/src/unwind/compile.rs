@@ -56,12 +56,19 @@ const MAX_WORK: usize = 16;
 ///
 /// When there is nothing to compile. A function that is malformed is left out and costs only itself.
 pub fn compile(file: &File) -> Result<Table, CompileError> {
+    compile_expecting(file, &|_| ())
+}
+
+/// As [`compile`]. `expect` hears before the work begins how many rows there will be, more or less.
+pub(super) fn compile_expecting(file: &File, expect: &dyn Fn(usize)) -> Result<Table, CompileError> {
     let CallFrames { machine, code, source } = elf::read(file)?;
+    let expected = source.expected_rows();
+    expect(expected);
     let (Source::EhFrame { frames, .. } | Source::DebugFrame(frames)) = &source;
     let mut compiler = Compiler {
         machine,
         code,
-        builder: TableBuilder::default(),
+        builder: TableBuilder::with_capacity(expected),
         context: Box::default(),
         work_left: frames.data.len().saturating_mul(MAX_WORK),
     };

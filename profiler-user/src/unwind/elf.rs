@@ -27,6 +27,24 @@ pub(super) enum Source {
     DebugFrame(Bytes),
 }
 
+/// Bytes of call-frame information that make a row: 5.0 to 6.2 in libraries and programs by GCC, LLVM and rustc.
+const BYTES_PER_ROW: usize = 6;
+
+/// Rows of a function: 7 to 12 in the same. An entry of the index has 8 bytes.
+const ROWS_PER_FUNCTION: usize = 10;
+
+impl Source {
+    /// About how many rows it will make. Without section headers it may reach to the end of its segment, so the index is heard too.
+    pub(super) fn expected_rows(&self) -> usize {
+        let (Self::EhFrame { frames, .. } | Self::DebugFrame(frames)) = self;
+        let by_functions = match self {
+            Self::EhFrame { index: Some(index), .. } => index.data.len() / 8 * ROWS_PER_FUNCTION,
+            _ => usize::MAX,
+        };
+        usize::min(frames.data.len() / BYTES_PER_ROW, by_functions)
+    }
+}
+
 /// A range of the file with the address it is loaded at.
 pub(super) struct Bytes {
     pub address: u64,

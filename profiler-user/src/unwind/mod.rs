@@ -10,4 +10,4 @@ mod worker;
 pub use cache::Cache;
 pub use compile::{CompileError, compile};
 pub use table::{Page, Table};
-pub use worker::{Compiled, Need, Worker};
+pub use worker::{Compiled, Need, News, Worker};

@@ -79,6 +79,11 @@ pub(super) struct TableBuilder {
 const NOTHING: u64 = Row::new(0, Rule::only(Cfa::Nothing)).0;
 
 impl TableBuilder {
+    /// With room for this many rules.
+    pub(super) fn with_capacity(rules: usize) -> Self {
+        Self { rules: Vec::with_capacity(rules) }
+    }
+
     /// A rule that holds from this place on.
     pub(super) fn begin(&mut self, offset: u64, rule: Rule) {
         self.rules.push((offset, Row::new(0, rule.fitting()).0));
@@ -96,18 +101,18 @@ impl TableBuilder {
 
     /// Sorts, drops what says nothing new, and groups by page.
     pub(super) fn build(mut self) -> Table {
+        // The index of an object is in order as a rule, and then so are the rules.
         self.rules.sort_unstable();
-        let mut kept: Vec<(u64, u64)> = Vec::with_capacity(self.rules.len());
-        for (at, &(offset, rule)) in self.rules.iter().enumerate() {
-            let next = self.rules.get(at + 1).map(|next| next.0);
-            let replaced = next == Some(offset);
-            let repeats = kept.last().is_some_and(|last| last.1 == rule);
-            if !replaced && !repeats {
-                kept.push((offset, rule));
+        // The last one at a place holds.
+        self.rules.dedup_by(|later, kept| {
+            let replaces = later.0 == kept.0;
+            if replaces {
+                kept.1 = later.1;
             }
-        }
-        drop(self.rules);
-        group(&kept)
+            replaces
+        });
+        self.rules.dedup_by_key(|(_, rule)| *rule);
+        group(&self.rules)
     }
 }
 

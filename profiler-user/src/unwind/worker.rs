@@ -9,14 +9,29 @@ use std::time::{Duration, Instant};
 use rustix::process::setpriority_process;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::{Cache, CompileError, Table, compile};
+use super::compile::compile_expecting;
+use super::{Cache, CompileError, Table};
 use crate::processes::ObjectId;
 
 /// The threads. When this is dropped they end, after what they are at.
 pub struct Worker {
     queue: Arc<Queue>,
-    /// What is done.
-    pub done: UnboundedReceiver<Compiled>,
+    /// What the threads tell.
+    pub news: UnboundedReceiver<News>,
+}
+
+/// What a thread tells.
+#[derive(Debug)]
+pub enum News {
+    /// It has begun.
+    Begun {
+        /// The object.
+        object: ObjectId,
+        /// About how many rows its table will have.
+        rows: usize,
+    },
+    /// It is done.
+    Done(Compiled),
 }
 
 /// The answer to a job.
@@ -64,13 +79,13 @@ impl Worker {
     ///
     /// When the system gives no thread.
     pub fn start(cache: Option<&Cache>) -> std::io::Result<Self> {
-        let (answers, done) = unbounded_channel();
-        let worker = Self { queue: Arc::default(), done };
+        let (teller, news) = unbounded_channel();
+        let worker = Self { queue: Arc::default(), news };
         for _ in 0..THREADS {
-            let (queue, answers, cache) = (Arc::clone(&worker.queue), answers.clone(), cache.cloned());
+            let (queue, teller, cache) = (Arc::clone(&worker.queue), teller.clone(), cache.cloned());
             thread::Builder::new()
                 .name("unwind-tables".into())
-                .spawn(move || work(&queue, &answers, cache.as_ref()))?;
+                .spawn(move || work(&queue, &teller, cache.as_ref()))?;
         }
         Ok(worker)
     }
@@ -119,16 +134,17 @@ impl Queue {
     }
 }
 
-fn work(queue: &Queue, answers: &UnboundedSender<Compiled>, cache: Option<&Cache>) {
+fn work(queue: &Queue, teller: &UnboundedSender<News>, cache: Option<&Cache>) {
     // Of this thread alone. Where it is not allowed, tables come a little later.
     let _ = setpriority_process(None, NICENESS);
     while let Some((object, file)) = queue.next() {
         let begun = Instant::now();
-        let (table, is_new) = table(&file, cache);
+        // When nobody listens any more, that shows at the end.
+        let (table, is_new) = table(&file, cache, &|rows| drop(teller.send(News::Begun { object, rows })));
         let took = begun.elapsed();
         // Stacks wait for the answer; the cache can wait.
         let to_keep = table.as_ref().ok().filter(|_| is_new).cloned();
-        if answers.send(Compiled { object, table, took }).is_err() {
+        if teller.send(News::Done(Compiled { object, table, took })).is_err() {
             return;
         }
         if let (Some(cache), Some(table)) = (cache, to_keep) {
@@ -138,11 +154,11 @@ fn work(queue: &Queue, answers: &UnboundedSender<Compiled>, cache: Option<&Cache
     }
 }
 
-/// The table of an object, and whether it was compiled.
-fn table(file: &File, cache: Option<&Cache>) -> (Result<Table, CompileError>, bool) {
-    match cache.and_then(|cache| cache.load(file)) {
+/// The table of an object, and whether it was compiled. `expect` hears first how many rows it will have, more or less.
+fn table(file: &File, cache: Option<&Cache>, expect: &dyn Fn(usize)) -> (Result<Table, CompileError>, bool) {
+    match cache.and_then(|cache| cache.load(file, expect)) {
         Some(table) => (Ok(table), false),
-        None => (compile(file), true),
+        None => (compile_expecting(file, expect), true),
     }
 }
 
@@ -153,8 +169,8 @@ mod tests {
     #[test]
     fn what_samples_need_comes_first() {
         let file = Arc::new(File::open("/proc/self/exe").unwrap());
-        let (_, done) = unbounded_channel();
-        let worker = Worker { queue: Arc::default(), done };
+        let (_, news) = unbounded_channel();
+        let worker = Worker { queue: Arc::default(), news };
         let object = ObjectId::from_number;
         worker.compile(object(1), Arc::clone(&file), Need::Expected);
         worker.compile(object(2), Arc::clone(&file), Need::Expected);
