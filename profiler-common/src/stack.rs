@@ -10,7 +10,8 @@ pub enum StackEnd {
     Root = 0,
     /// A zero frame pointer or return address, where the first function of a thread ends the chain.
     ChainEnd = 1,
-    /// The task has no user memory: a kernel thread, or a process that is exiting.
+    /// The task has no user memory: a kernel thread, a process that is exiting, or one whose old program `execve` has thrown away and whose
+    /// new one has not begun.
     NoUserMemory = 2,
     /// The user side was not asked for.
     NotWanted = 3,

@@ -109,7 +109,10 @@ fn user_stack<A: Arch>(
     let registers = if user_mode {
         A::registers(ctx.as_ptr() as *const u8)
     } else {
-        if kernel_memory::read_u64(task.pointer as u64, config!(offsets.mm)) == 0 {
+        let mm = kernel_memory::read_u64(task.pointer as u64, config!(offsets.mm));
+        // While `execve` sets up a new program, the old one's registers are still saved and its stack is gone. The address of the code
+        // is the last that it fills in (`load_elf_binary` in `fs/binfmt_elf.c`); without memory there is none to read.
+        if kernel_memory::read_u64(mm, config!(mapping_offsets.start_code)) == 0 {
             return StackEnd::NoUserMemory;
         }
         // SAFETY: the pointer is the current task's, from `bpf_get_current_task_btf`.

@@ -12,6 +12,7 @@ use profiler_common::limits::MAX_ROW_PAGES;
 use profiler_common::unwind::row::{Cfa, ROW_PAGE_SHIFT, Rule};
 
 use super::elf::{self, Bytes, CallFrames, Segment, Source};
+use super::linker_code::LinkerCode;
 use super::rules::Machine;
 use super::table::{Table, TableBuilder};
 
@@ -61,13 +62,14 @@ pub fn compile(file: &File) -> Result<Table, CompileError> {
 
 /// As [`compile`]. `expect` hears before the work begins how many rows there will be, more or less.
 pub(super) fn compile_expecting(file: &File, expect: &dyn Fn(usize)) -> Result<Table, CompileError> {
-    let CallFrames { machine, code, source } = elf::read(file)?;
+    let CallFrames { machine, code, source, linker_code } = elf::read(file)?;
     let expected = source.expected_rows();
     expect(expected);
     let (Source::EhFrame { frames, .. } | Source::DebugFrame(frames)) = &source;
     let mut compiler = Compiler {
         machine,
         code,
+        linker_code,
         builder: TableBuilder::with_capacity(expected),
         context: Box::default(),
         work_left: frames.data.len().saturating_mul(MAX_WORK),
@@ -80,12 +82,15 @@ pub(super) fn compile_expecting(file: &File, expect: &dyn Fn(usize)) -> Result<T
             compiler.entries(&section, &BaseAddresses::default())?;
         }
     }
+    compiler.undescribed_linker_code();
     Ok(compiler.builder.build())
 }
 
 struct Compiler<'a> {
     machine: Machine,
     code: Vec<Segment>,
+    /// Code that no function so far describes.
+    linker_code: Vec<LinkerCode>,
     builder: TableBuilder,
     context: Box<UnwindContext<<Slice<'a> as gimli::Reader>::Offset>>,
     /// Bytes of entries that may still be worked through.
@@ -158,6 +163,7 @@ impl<'a> Compiler<'a> {
         let (start, end) = (function.initial_address(), function.end_address());
         let segment = self.code.iter().find(|segment| segment.offset_of(start).is_some()).copied();
         let Some(segment) = segment.filter(|_| start < end) else { return Ok(()) };
+        self.linker_code.retain(|code| !code.contains(start));
         // Addresses of one function stay within its segment.
         let offset =
             |address: u64| segment.offset + (address.clamp(start, end) - segment.address).min(segment.len);
@@ -191,6 +197,19 @@ impl<'a> Compiler<'a> {
         }
         self.builder.end(offset(end));
         Ok(())
+    }
+
+    fn undescribed_linker_code(&mut self) {
+        for code in std::mem::take(&mut self.linker_code) {
+            let Some(start) = self.code.iter().find_map(|segment| segment.offset_of(code.address)) else {
+                continue;
+            };
+            let rules = code.rules(self.machine);
+            if !rules.is_empty() && start + code.len <= MAX_CODE_OFFSET {
+                rules.into_iter().for_each(|(at, rule)| self.builder.begin(start + at, rule));
+                self.builder.end(start + code.len);
+            }
+        }
     }
 
     fn work(&mut self, bytes: usize) -> Result<(), CompileError> {
@@ -240,6 +259,7 @@ mod tests {
         let mut compiler = Compiler {
             machine: Machine::X86_64,
             code: vec![Segment { address: CODE, offset: 0, len: 0x1000 }],
+            linker_code: Vec::new(),
             builder: TableBuilder::default(),
             context: Box::default(),
             work_left: frames.data.len() * MAX_WORK,

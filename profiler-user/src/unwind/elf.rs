@@ -9,6 +9,7 @@ use object::read::elf::{ElfFile, FileHeader as _, ProgramHeader as _};
 use object::{LittleEndian, Object as _, ObjectSection as _};
 
 use super::CompileError;
+use super::linker_code::{HEAD, LinkerCode, SECTIONS, TAIL};
 use super::rules::Machine;
 
 /// Call-frame information of one object, in memory.
@@ -17,6 +18,8 @@ pub(super) struct CallFrames {
     /// Loaded segments with code, for turning addresses into file offsets.
     pub code: Vec<Segment>,
     pub source: Source,
+    /// Code that may lack it.
+    pub linker_code: Vec<LinkerCode>,
 }
 
 /// What it is kept in.
@@ -108,7 +111,8 @@ pub(super) fn read(file: &File) -> Result<CallFrames, CompileError> {
         Some(index) => by_index(file, index, &loaded)?,
         None => by_sections(&elf)?,
     };
-    Ok(CallFrames { machine, code, source })
+    let linker_code = linker_code(&elf, file, &code);
+    Ok(CallFrames { machine, code, source, linker_code })
 }
 
 /// The index says where `.eh_frame` begins (LSB Core, `.eh_frame_hdr`); it ends with its segment at the latest.
@@ -140,6 +144,29 @@ fn by_sections<'a>(
         return Ok(Source::EhFrame { index: None, frames });
     }
     section(".debug_frame").map(Source::DebugFrame).ok_or(CompileError::NoFrames)
+}
+
+/// Where the section headers are stripped it stays unknown.
+fn linker_code<'a>(
+    elf: &ElfFile<'a, FileHeader64<LittleEndian>, &'a ReadCache<&'a File>>,
+    file: &File,
+    code: &[Segment],
+) -> Vec<LinkerCode> {
+    let read = |(name, kind)| {
+        let section = elf.section_by_name(name).filter(|section| section.size() > 0)?;
+        let (address, len) = (section.address(), section.size());
+        let segment = code.iter().find(|segment| segment.offset_of(address).is_some())?;
+        let offset = segment.offset_of(address)?;
+        segment.offset_of(address.checked_add(len - 1)?)?;
+        let bytes = |from: u64, longest: usize| {
+            let longest = usize::try_from(len).unwrap_or(usize::MAX).min(longest);
+            let mut bytes = vec![0; longest];
+            file.read_exact_at(&mut bytes, from).ok().map(|()| bytes)
+        };
+        let tail = offset + len.saturating_sub(TAIL as u64);
+        Some(LinkerCode { kind, address, len, head: bytes(offset, HEAD)?, tail: bytes(tail, TAIL)? })
+    };
+    SECTIONS.into_iter().filter_map(read).collect()
 }
 
 fn read_bytes(file: &File, Segment { address, offset, len }: Segment) -> Result<Bytes, CompileError> {

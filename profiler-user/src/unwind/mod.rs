@@ -3,6 +3,7 @@
 mod cache;
 mod compile;
 mod elf;
+mod linker_code;
 mod rules;
 mod table;
 mod worker;

@@ -31,6 +31,8 @@ enum Kind {
     OtherRegister,
     /// The rule is an expression that rows do not know. The table has no rule.
     OtherExpression,
+    /// Code of a linker or of the C library that call-frame information leaves out. The table knows it by its instructions.
+    LinkerCode,
     /// framehop goes on by frame pointer or to the return address where call-frame information says nothing.
     Guess,
     /// framehop evaluates no expression that reads memory, and follows the frame pointer instead.
@@ -42,7 +44,7 @@ impl Kind {
     fn bound(self) -> u32 {
         match self {
             Self::Same => PLACES,
-            Self::OtherRegister | Self::OtherExpression => PLACES / 40,
+            Self::OtherRegister | Self::OtherExpression | Self::LinkerCode => PLACES / 40,
             Self::Guess | Self::MemoryExpression => PLACES / 4,
         }
     }
@@ -117,7 +119,12 @@ impl Comparison<'_> {
         let differs = |other: &dyn std::fmt::Debug| -> ! {
             panic!("at {address:#x}, {registers:x?}: {rule:?} gives {ours:x?}, not {other:x?} ({account:x?})")
         };
-        let kind = beside_gimli(ours, rule, account).unwrap_or_else(|| differs(&account));
+        let is_linker_code = self.image.linker_code.iter().any(|code| code.contains(&address));
+        let kind = match beside_gimli(ours, rule, account) {
+            Some(kind) => kind,
+            None if is_linker_code && account == Account::NoFunction && ours.is_ok() => Kind::LinkerCode,
+            None => differs(&account),
+        };
         let framehop = self.framehop.caller(&registers, is_exact);
         let beside = match (kind, ours, framehop) {
             (_, Ok(ours), Ok(Some(other))) if ours == other => Kind::Same,
@@ -126,6 +133,7 @@ impl Comparison<'_> {
                 Kind::MemoryExpression
             }
             (_, Err(StackEnd::NoRule), _) => Kind::Guess,
+            (Kind::LinkerCode, ..) => Kind::LinkerCode,
             (_, _, other) => differs(&other),
         };
         (kind, beside)

@@ -11,6 +11,8 @@ use object::{LittleEndian, Object as _, ObjectSection as _};
 pub(crate) struct ElfImage {
     /// Addresses of the loaded segments with code, and where each begins in the file.
     pub code: Vec<(Range<u64>, u64)>,
+    /// Addresses of linkage tables, `_init` and `_fini`.
+    pub linker_code: Vec<Range<u64>>,
     pub eh_frame: Section,
     pub eh_frame_hdr: Section,
 }
@@ -38,7 +40,16 @@ impl ElfImage {
             let start = header.p_vaddr(LittleEndian);
             (start..start + header.p_filesz(LittleEndian), header.p_offset(LittleEndian))
         });
-        Self { code: code.collect(), eh_frame: section(".eh_frame"), eh_frame_hdr: section(".eh_frame_hdr") }
+        let linker_code = [".plt", ".plt.sec", ".plt.got", ".iplt", ".init", ".fini"];
+        let linker_code = linker_code.into_iter().filter_map(|name| elf.section_by_name(name));
+        let linker_code = linker_code.map(|section| section.address()..section.address() + section.size());
+        let linker_code = linker_code.collect();
+        Self {
+            code: code.collect(),
+            linker_code,
+            eh_frame: section(".eh_frame"),
+            eh_frame_hdr: section(".eh_frame_hdr"),
+        }
     }
 
     /// Place in the file of the code at this address.
