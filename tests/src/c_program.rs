@@ -96,6 +96,17 @@ impl CProgram {
     }
 }
 
+/// Flags for `cc` that link by the lld of the Rust tool chain, as rustc has it do; `None` where that has none.
+pub fn lld_of_rust() -> Result<Option<[String; 2]>> {
+    let output = Command::new("rustc").args(["--print", "sysroot"]).output().context("running rustc")?;
+    let sysroot = String::from_utf8(output.stdout).context("reading what rustc says")?;
+    let rustlib = Path::new(sysroot.trim()).join("lib/rustlib");
+    let folders = std::fs::read_dir(&rustlib).into_iter().flatten().flatten();
+    let linker =
+        folders.map(|folder| folder.path().join("bin/gcc-ld")).find(|bin| bin.join("ld.lld").exists());
+    Ok(linker.map(|folder| [format!("-B{}", folder.display()), "-fuse-ld=lld".into()]))
+}
+
 fn starts(program: &str) -> bool {
     Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
 }

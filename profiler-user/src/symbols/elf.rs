@@ -7,6 +7,7 @@ use object::elf::{PF_X, SHF_COMPRESSED};
 use object::read::ReadCache;
 use object::{Object as _, ObjectSection as _, ObjectSegment as _, SectionFlags, SectionKind, SegmentFlags};
 
+use super::linkage;
 use crate::types::{ElfAddress, FileOffset};
 
 /// Headers of an ELF file.
@@ -16,6 +17,8 @@ pub(super) struct ElfFile {
     pub(super) has_symbols: bool,
     /// Whether it names the functions it exports.
     pub(super) has_exports: bool,
+    /// Whether it has a table of jumps to functions of other objects.
+    pub(super) has_linkage_table: bool,
     /// Size of its DWARF unit entries in bytes, 0 without.
     pub(super) debug_info: u64,
     /// Name and CRC-32 of its separate debug file.
@@ -54,6 +57,7 @@ impl ElfFile {
             segments,
             has_symbols: false,
             has_exports: false,
+            has_linkage_table: false,
             debug_info: 0,
             debug_link: elf.gnu_debuglink().ok().flatten().map(|(name, crc)| (name.to_vec(), crc)),
             decompressed: 0,
@@ -72,6 +76,7 @@ impl ElfFile {
             match section.name_bytes() {
                 Ok(b".symtab") => found.has_symbols = true,
                 Ok(b".dynsym") => found.has_exports = true,
+                Ok(name) if linkage::is_table(name) => found.has_linkage_table = true,
                 Ok(b".debug_info") => found.debug_info = section.size(),
                 Ok(b".gnu_debugdata") if section.size() <= MAX_MINI_SYMBOLS => {
                     found.mini_symbols = section.data().ok().map(<[u8]>::to_vec);

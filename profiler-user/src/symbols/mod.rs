@@ -8,6 +8,7 @@ mod elf;
 mod guard;
 mod jit;
 mod kernel;
+mod linkage;
 mod names;
 mod naming;
 mod user;

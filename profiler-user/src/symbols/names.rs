@@ -1,5 +1,7 @@
 //! How names of functions are shown.
 
+use super::linkage;
+
 /// What is left out of names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Style {
@@ -10,6 +12,9 @@ pub(super) struct Style {
 impl Style {
     /// The name as it is shown: never with Rust's hash, which says nothing to a reader and differs from build to build.
     pub(super) fn apply(self, name: &str) -> String {
+        if let Some(target) = name.strip_suffix(linkage::SUFFIX) {
+            return self.apply(target) + linkage::SUFFIX;
+        }
         let name = without_hash(name);
         if self.strip_generics { without_generics(name) } else { name.into() }
     }

@@ -12,7 +12,7 @@ use blazesym::symbolize::{Input, Symbolized, Symbolizer};
 use super::dwarf::{Code, Dwarf, Files};
 use super::elf::ElfFile;
 use super::names::Style;
-use super::{NamedCode, NoName, Resolution, SymbolOptions, debug_files, guard, vdso, vsyscall};
+use super::{NamedCode, NoName, Resolution, SymbolOptions, debug_files, guard, linkage, vdso, vsyscall};
 use crate::processes::{BackingFile, Object, ObjectId, Objects};
 use crate::profile::Line;
 use crate::types::FileOffset;
@@ -108,6 +108,7 @@ struct Batch {
 
 /// Where names are. A file stays open as long as its names are asked for by its descriptor.
 enum NameSource {
+    LinkageTables(Arc<File>),
     Dwarf { path: PathBuf, file: Arc<File> },
     SymbolTable(Arc<File>),
 }
@@ -121,7 +122,8 @@ impl Batch {
     ) -> Result<Self, String> {
         let elf = ElfFile::read(&file).map_err(|error| error.to_string())?;
         elf.check_sizes()?;
-        let mut sources = Vec::new();
+        let linkage = elf.has_linkage_table.then(|| NameSource::LinkageTables(Arc::clone(&file)));
+        let mut sources = Vec::from_iter(linkage);
         let mut has_symbols = elf.has_symbols || elf.debug_info > 0;
         if let Some(debug) = debug
             && let Ok(debug_elf) = ElfFile::read(&debug)
@@ -226,6 +228,14 @@ impl NameSource {
     /// Names for these addresses, in their order; `None` when there are none at all.
     fn names(&self, object: &Object, addresses: &[u64], options: &SymbolOptions) -> Option<Vec<Found>> {
         match self {
+            Self::LinkageTables(file) => {
+                let found = |name: Option<String>| Found {
+                    covers: name.is_some(),
+                    function: name,
+                    ..Found::default()
+                };
+                Some(linkage::targets(file, addresses).ok()?.into_iter().map(found).collect())
+            }
             Self::Dwarf { path, file } => {
                 let files = Files::default();
                 let dwarf = Dwarf::read(file, path, object, &options.debug_dirs, &files)?;

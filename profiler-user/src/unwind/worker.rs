@@ -54,8 +54,9 @@ pub enum Need {
     Urgent,
 }
 
-/// Threads: the largest objects of a program come in pairs, such as a compiler's driver and its code generator.
-const THREADS: usize = 2;
+/// Threads: the largest objects of a program come in pairs, such as a compiler's driver and its code generator, and small ones must not wait
+/// for both.
+const THREADS: usize = 4;
 
 /// Every moment that a table is late costs stacks, and all tables together take less than a second: before other work, if that is allowed.
 const NICENESS: i32 = -10;

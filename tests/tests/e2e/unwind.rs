@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use bpfprof_tests::c_program::CProgram;
+use bpfprof_tests::c_program::{self, CProgram};
 use bpfprof_tests::folded::{Line, is_function, is_kernel};
 use bpfprof_tests::{Bpfprof, Folded, Report, host};
 
@@ -130,28 +130,34 @@ fn the_c_library_in_the_middle_threads_and_system_calls() -> Result<()> {
 
 #[test]
 fn the_linkage_table_leads_to_its_caller() -> Result<()> {
-    let entry = |binding, bytes: &[u64]| -> Result<()> {
-        let flags = [OPTIMISED, &[binding]].concat();
-        let Some(program) = compile("through_library", &flags)? else { return Ok(()) };
-        for &byte in bytes {
-            let event = program.breakpoint_in_linkage("getppid", byte)?;
-            let recorded = record(program.path(), &["300"], &["-e", &event, "-c", "1"])?;
-            let Report { header, .. } = &recorded.report;
-            // The first call alone goes on behind the first instruction: it is not resolved yet.
-            let expected = if byte == 0 { 10 } else { 1 };
-            ensure!(header.samples == expected && header.stacks.whole == expected, "{binding} {header:?}");
-            let called = recorded.weight_where(|line| {
-                // The entry itself has no name of its own.
-                line.frames.len() >= 3
-                    && follow(line, &["main", "call_library"])
-                    && !line.ends_in("call_library")
-            });
-            ensure!(called == expected, "{binding}, byte {byte}: {:?}", recorded.folded);
-        }
-        Ok(())
+    let every_byte: &[u64] = if cfg!(target_arch = "x86_64") { &[0, 6, 11] } else { &[0] };
+    linkage_table(&["-Wl,-z,lazy"], every_byte)?;
+    linkage_table(&["-Wl,-z,now"], &[0])?;
+    // lld describes no linkage table by call-frame information.
+    let Some(lld) = c_program::lld_of_rust()? else {
+        return host::skip("unwind::the_linkage_table_of_lld", "this Rust tool chain has no lld");
     };
-    entry("-Wl,-z,lazy", if cfg!(target_arch = "x86_64") { &[0, 6, 11] } else { &[0] })?;
-    entry("-Wl,-z,now", &[0])
+    let lld: Vec<&str> = lld.iter().map(String::as_str).collect();
+    linkage_table(&[&lld[..], &["-Wl,-z,lazy"]].concat(), every_byte)?;
+    linkage_table(&[&lld[..], &["-Wl,-z,now"]].concat(), &[0])
+}
+
+/// Stops at bytes of the entry that leads to `getppid` of the C library.
+fn linkage_table(linking: &[&str], bytes: &[u64]) -> Result<()> {
+    let flags = [OPTIMISED, linking].concat();
+    let Some(program) = compile("through_library", &flags)? else { return Ok(()) };
+    for &byte in bytes {
+        let event = program.breakpoint_in_linkage("getppid", byte)?;
+        let recorded = record(program.path(), &["300"], &["-e", &event, "-c", "1"])?;
+        let Report { header, .. } = &recorded.report;
+        // The first call alone goes on behind the first instruction: it is not resolved yet.
+        let expected = if byte == 0 { 10 } else { 1 };
+        ensure!(header.samples == expected && header.stacks.whole == expected, "{linking:?} {header:?}");
+        let called = recorded
+            .weight_where(|line| follow(line, &["main", "call_library"]) && line.ends_in("getppid@plt"));
+        ensure!(called == expected, "{linking:?}, byte {byte}: {:?}", recorded.folded);
+    }
+    Ok(())
 }
 
 #[test]
@@ -227,6 +233,25 @@ fn processes_of_milliseconds_have_whole_stacks() -> Result<()> {
     let stacks = &recorded.report.header.stacks;
     ensure!(stacks.whole * 100 >= stacks.user * 98 && stacks.user > 8000, "{stacks:?}");
     recorded.is_nearly_all_of("work", |line| count(line, "descend") == 20 && line.has("main"))
+}
+
+#[test]
+fn a_program_that_execve_has_thrown_away_has_no_stack() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let folded = folder.path().join("x.folded");
+    let run = Bpfprof::new(["-e", "cpu-clock", "-F", "4999"]).output(&folded);
+    run.shell("i=0; while [ $i -lt 500 ]; do sh -c :; i=$((i + 1)); done").succeed()?;
+    let folded = Folded::read(&folded)?;
+    let is_between = |line: &Line| {
+        let in_kernel = |function: &str| line.frames.iter().any(|frame| frame == &format!("{function}_[k]"));
+        in_kernel("bprm_execve") && (in_kernel("exit_mmap") || in_kernel("setup_arg_pages"))
+    };
+    let (all, kernel_only) = (
+        folded.weight_where(is_between),
+        folded.weight_where(|line| is_between(line) && line.frames.iter().all(|frame| is_kernel(frame))),
+    );
+    ensure!(all > 0 && kernel_only == all, "{kernel_only} of {all}");
+    Ok(())
 }
 
 #[test]
