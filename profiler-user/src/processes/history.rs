@@ -159,8 +159,8 @@ impl History {
     /// Where this address of the process lay at that time.
     #[must_use]
     pub fn locate(&self, tgid: Tgid, address: UserAddress, time: MonotonicTime) -> Location {
-        let mut images = self.processes.get(&tgid).into_iter().flat_map(|process| process.images_at(time));
-        match images.find_map(|image| image.mappings.find(address.0, time)) {
+        let image = self.processes.get(&tgid).and_then(|process| process.image_at(time));
+        match image.and_then(|image| image.mappings.find(address.0, time)) {
             Some(&Mapping { start, file_offset, object: Some(object), .. }) => {
                 Location::Object { object, offset: FileOffset(address.0 - start + file_offset) }
             }
@@ -172,10 +172,8 @@ impl History {
     /// Whether this process maps the object at that time. True for a process that is not known: nothing speaks against it.
     #[must_use]
     pub fn maps(&self, tgid: Tgid, object: ObjectId, time: MonotonicTime) -> bool {
-        let mut images =
-            self.processes.get(&tgid).into_iter().flat_map(|process| process.images_at(time)).peekable();
-        images.peek().is_none()
-            || images.any(|image| image.mappings.all_at(time).any(|mapping| mapping.object == Some(object)))
+        let image = self.processes.get(&tgid).and_then(|process| process.image_at(time));
+        image.is_none_or(|image| image.mappings.all_at(time).any(|mapping| mapping.object == Some(object)))
     }
 
     /// Whether a mapping takes the place of one that is known.
@@ -188,7 +186,7 @@ impl History {
     /// Whether this process has executed a program between the beginning of its history and that time.
     #[must_use]
     pub fn has_executed_before(&self, tgid: Tgid, time: MonotonicTime) -> bool {
-        let image = self.processes.get(&tgid).and_then(|process| process.images_at(time).next());
+        let image = self.processes.get(&tgid).and_then(|process| process.image_at(time));
         image.is_some_and(|image| image.executed)
     }
 
@@ -237,15 +235,15 @@ impl Process {
         &mut self.images[last]
     }
 
-    /// The program at that time, and the one before it: until an exec is done, the user registers are still those of the latter.
-    fn images_at(&self, time: MonotonicTime) -> impl Iterator<Item = &Image> {
+    /// The program at that time.
+    fn image_at(&self, time: MonotonicTime) -> Option<&Image> {
         let later = self.images.partition_point(|image| image.since <= time);
-        self.images[later.saturating_sub(2)..later].iter().rev()
+        self.images[..later].last()
     }
 
     fn forget_before(&mut self, time: MonotonicTime) {
         let later = self.images.partition_point(|image| image.since <= time);
-        self.images.drain(..later.saturating_sub(2));
+        self.images.drain(..later.saturating_sub(1));
         for image in &mut self.images {
             if image.mappings.past.first().is_some_and(|(until, _)| *until < time) {
                 Rc::make_mut(&mut image.mappings).past.retain(|(until, _)| *until >= time);
@@ -359,8 +357,7 @@ mod tests {
         scene.map(21, P, 0x40_0000, 0x1000, "/bin/nosuch-b");
         assert_eq!(scene.at(15, P, 0x40_0010), named("nosuch-a", 0x1010));
         assert_eq!(scene.at(25, P, 0x40_0010), named("nosuch-b", 0x1010));
-        // The exec is not done: a sample in it has the registers of the program before.
-        assert_eq!(scene.at(20, P, 0x40_0010), named("nosuch-a", 0x1010));
+        assert_eq!(scene.at(20, P, 0x40_0010), None);
         assert_eq!(scene.at(25, P, 0x70_0000), None);
         scene.history.forget_before(MonotonicTime(22));
         assert_eq!(scene.at(25, P, 0x40_0010), named("nosuch-b", 0x1010));

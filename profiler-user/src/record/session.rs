@@ -266,7 +266,7 @@ impl Session {
     pub(super) fn unwinding_figures(&self) -> String {
         let Figures { tables, rows, took, refused, withdrawn } = self.unwinding.figures();
         format!(
-            "unwind tables of {} with {} took {took:.1?} of another thread and {} MiB of the kernel's memory; {withdrawn} made room for others, {refused} did not fit (--unwind-memory)",
+            "unwind tables of {} with {} took {took:.1?} of other threads and {} MiB of the kernel's memory; {withdrawn} made room for others, {refused} did not fit (--unwind-memory)",
             counted(tables as u64, "object"),
             counted(rows as u64, "row"),
             self.sampler.unwind_bytes() >> 20,
