@@ -23,6 +23,7 @@ pub(crate) const FOR_TESTS: &[Package] = &[
     Package { name: "npm", probe: Probe::Command("npm") },
     Package { name: "chromium", probe: Probe::Command("chromium") },
     Package { name: "xz-utils", probe: Probe::Command("xz") },
+    Package { name: "dwz", probe: Probe::Command("dwz") },
     Package { name: "golang-go", probe: Probe::Command("go") },
     Package { name: "linux-perf", probe: Probe::Command("perf") },
 ];

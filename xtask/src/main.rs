@@ -1,5 +1,6 @@
 //! Builds, checks and shows bpfprof. Nothing here is needed to use it.
 
+mod bench;
 mod bpf_toolchain;
 mod build_ebpf;
 mod cargo;
@@ -41,6 +42,8 @@ enum Task {
     Test(test_suite::Options),
     /// Profile the bundled workload: a table here, a flame graph and folded stacks in files
     Demo(demo::Options),
+    /// Measure what bpfprof costs, beside its budgets and beside perf
+    Bench(bench::Options),
     /// Run bpfprof on other kernels and another machine, emulated by QEMU
     Vm(vm::Options),
     /// Check the rules of style that neither rustfmt nor clippy knows
@@ -60,6 +63,7 @@ fn main() -> ExitCode {
             Ok(report.is_success())
         }
         Task::Demo(options) => demo::run(&workspace, options).map(|()| true),
+        Task::Bench(options) => bench::run(&workspace, options),
         Task::Vm(options) => vm::run(&workspace, options),
         Task::Tidy => tidy::run(&workspace).map(|()| true),
         Task::Ci => ci::run(&workspace),

@@ -253,6 +253,7 @@ impl Session {
         for tgid in concerned {
             self.family.insert(tgid);
             self.history.rescan(tgid, now, &mut self.objects);
+            self.cgroups.look(tgid);
         }
     }
 
@@ -289,17 +290,11 @@ impl Session {
     fn learn_processes(&mut self, options: &Options, target: &ResolvedTarget) -> Result<(), KernelError> {
         match target.scope {
             Scope::All => {
-                for tgid in everyone() {
-                    self.history.scan(tgid, &mut self.objects);
-                    self.cgroups.look(tgid);
-                }
+                everyone().into_iter().for_each(|tgid| self.learn(tgid));
             }
             Scope::Descendants => {
                 self.family = self.follow_family(options, target)?;
-                for &tgid in &self.family {
-                    self.history.scan(tgid, &mut self.objects);
-                    self.cgroups.look(tgid);
-                }
+                self.family.clone().into_iter().for_each(|tgid| self.learn(tgid));
                 if self.eager {
                     self.expect_common_objects(target.program.as_deref());
                     let known: Vec<ObjectId> = self.objects.iter().map(|(object, _)| object).collect();
@@ -308,6 +303,12 @@ impl Session {
             }
         }
         Ok(())
+    }
+
+    /// Looks at a process that lives.
+    fn learn(&mut self, tgid: Tgid) {
+        self.history.scan(tgid, &mut self.objects);
+        self.cgroups.look(tgid);
     }
 
     /// Opens what the target will map: its program, and the loader and C library that this process has too.

@@ -11,6 +11,7 @@ mod kernel;
 mod linkage;
 mod names;
 mod naming;
+mod trampoline;
 mod user;
 mod vdso;
 mod vsyscall;

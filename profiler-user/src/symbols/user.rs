@@ -12,7 +12,9 @@ use blazesym::symbolize::{Input, Symbolized, Symbolizer};
 use super::dwarf::{Code, Dwarf, Files};
 use super::elf::ElfFile;
 use super::names::Style;
-use super::{NamedCode, NoName, Resolution, SymbolOptions, debug_files, guard, linkage, vdso, vsyscall};
+use super::{
+    NamedCode, NoName, Resolution, SymbolOptions, debug_files, guard, linkage, trampoline, vdso, vsyscall,
+};
 use crate::processes::{BackingFile, Object, ObjectId, Objects};
 use crate::profile::Line;
 use crate::types::FileOffset;
@@ -98,6 +100,7 @@ impl DebugFile {
 /// All that names one object's code.
 struct Batch {
     object: Object,
+    file: Arc<File>,
     elf: ElfFile,
     /// Best first.
     sources: Vec<NameSource>,
@@ -138,8 +141,8 @@ impl Batch {
             (false, true) => NoName::ExportsOnly,
             (false, false) => NoName::NoSymbols,
         };
-        sources.extend(NameSource::of(object.path.clone(), file, &elf, options));
-        Ok(Self { object: object.clone(), elf, sources, missing, options: options.clone() })
+        sources.extend(NameSource::of(object.path.clone(), Arc::clone(&file), &elf, options));
+        Ok(Self { object: object.clone(), file, elf, sources, missing, options: options.clone() })
     }
 
     fn resolve(self, offsets: &[FileOffset]) -> Vec<Resolution> {
@@ -159,6 +162,11 @@ impl Batch {
             let answers = source.names(&self.object, &asked, &self.options).unwrap_or_default();
             for (at, answer) in open.into_iter().zip(answers) {
                 found[at].improve(answer);
+            }
+        }
+        for (found, &offset) in found.iter_mut().zip(offsets).filter(|(found, _)| !found.covers) {
+            if let Some(name) = trampoline::name(&self.file, offset) {
+                *found = Found { function: Some(name.into()), covers: true, ..Found::default() };
             }
         }
         found.into_iter().map(|found| found.resolution(&self.missing, &self.options)).collect()

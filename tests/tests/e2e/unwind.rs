@@ -101,11 +101,15 @@ fn below_a_signal_handler_are_the_frames_that_it_interrupted() -> Result<()> {
     let recorded = record(program.path(), &["3000"], CLOCK)?;
     recorded.is_whole()?;
     // Between handler and interrupted function is the trampoline of the signal.
+    let trampoline = if cfg!(target_arch = "x86_64") { "__restore_rt" } else { "__kernel_rt_sigreturn" };
     let handled = |interrupted, handler| {
         recorded.weight_where(|line| {
             let position = |function| line.frames.iter().position(|frame| is_function(frame, function));
             let (Some(below), Some(above)) = (position(interrupted), position(handler)) else { return false };
-            above == below + 2 && position("main") < Some(below) && line.has("work_in_handler")
+            above == below + 2
+                && is_function(&line.frames[below + 1], trampoline)
+                && position("main") < Some(below)
+                && line.has("work_in_handler")
         })
     };
     let (faults, alarms) = (handled("faulting", "on_fault"), handled("interrupted", "on_timer"));

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use super::super::columns::{Column, Columns};
 use super::super::text::{DASH, counted, printable, thousands};
 use crate::profile::diff::{Diff, Mark, MetricChange, Row, SIGNIFICANT, Scale};
 
@@ -16,30 +17,20 @@ pub fn write_diff_table(
     width: Option<usize>,
     to: &mut dyn Write,
 ) -> io::Result<()> {
-    let mut lines = vec![heads(diff)];
-    lines.extend(diff.rows.iter().take(rows).map(|row| cells(diff, row)));
-    let columns = lines[0].len();
-    let names = columns - 2;
-    let widths: Vec<usize> = (0..columns)
-        .map(|column| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0))
-        .collect();
-    for line in &lines {
-        let mut text = String::new();
-        for (column, cell) in line.iter().enumerate() {
-            let pad = " ".repeat(widths[column].min(NAME_COLUMN).saturating_sub(cell.chars().count()));
-            // Numbers to the right, names to the left.
-            if column < names {
-                text.push_str(&pad);
-                text.push_str(cell);
-            } else {
-                text.push_str(cell);
-                text.push_str(&pad);
-            }
-            text.push_str("  ");
+    let heads = heads(diff);
+    let lines: Vec<Vec<String>> = diff.rows.iter().take(rows).map(|row| cells(diff, row)).collect();
+    let mut columns = Columns::default();
+    columns.extend(heads.iter().enumerate().map(|(at, head)| {
+        let cells = lines.iter().map(|line| line[at].clone());
+        // The name of a function and its object are the last.
+        match (heads.len() - at, head.as_str()) {
+            (1, _) => Column::text(head, cells),
+            (2, _) => Column::elastic(head, cells),
+            (_, SAMPLES) => Column::number(head, cells).dispensable(),
+            _ => Column::number(head, cells),
         }
-        let text: String = text.chars().take(width.unwrap_or(usize::MAX)).collect();
-        writeln!(to, "{}", text.trim_end())?;
-    }
+    }));
+    columns.write(width, to)?;
     let hidden = diff.rows.len().saturating_sub(rows);
     if hidden > 0 {
         writeln!(to, "… and {} more functions", thousands(hidden as u64))?;
@@ -47,8 +38,8 @@ pub fn write_diff_table(
     writeln!(to, "{}", verdict(diff))
 }
 
-/// Widest column for names.
-const NAME_COLUMN: usize = 60;
+/// Head of the column that a narrow terminal goes without.
+const SAMPLES: &str = "samples";
 
 fn heads(diff: &Diff) -> Vec<String> {
     let what = match diff.scale {
@@ -56,7 +47,7 @@ fn heads(diff: &Diff) -> Vec<String> {
         Scale::Absolute => ["before", "after", "difference"],
     };
     let mut heads: Vec<String> = ["", "change"].into_iter().chain(what).map(str::to_owned).collect();
-    heads.extend(["95 % interval", "samples"].map(str::to_owned));
+    heads.extend(["95 % interval", SAMPLES].map(str::to_owned));
     heads.extend(diff.metrics.iter().map(|metric| metric.title.to_owned()));
     heads.extend(["function", "object"].map(str::to_owned));
     heads

@@ -1,0 +1,105 @@
+//! `cargo build` from cold, of rustc's libraries as well: nothing is known of any object.
+
+use std::{
+    fs,
+    path::PathBuf,
+    process::{Command, Stdio},
+    time::{Instant, SystemTime},
+};
+
+use anyhow::{Context, Result};
+
+use super::{
+    Bench,
+    figure::{Figure, median},
+    project::Project,
+    recording::Recording,
+};
+use crate::process::{find_on_path, run};
+
+pub(super) fn measure(bench: &Bench<'_>) -> Result<Vec<Figure>> {
+    let project = Project::fetch(bench)?;
+    let _cache = CacheAside::put(bench)?;
+    let (mut whole, mut to_outputs) = (Vec::new(), Vec::new());
+    for _ in 0..bench.rounds {
+        project.clean()?;
+        CacheAside::empty();
+        let (mut bpfprof, json) = bench.bpfprof(499);
+        bpfprof.arg("-o").arg(bench.folder.join("cold.folded")).arg("--");
+        project.build_under(&mut bpfprof);
+        run(&mut bpfprof)?;
+        let ended = SystemTime::now();
+        let recording = Recording::read(&json)?;
+        whole.push(recording.whole_percent());
+        to_outputs.push(recording.since_end(ended).as_secs_f64());
+    }
+    let each: Vec<String> = whole.iter().map(|percent| format!("{percent:.1}")).collect();
+    let (whole, to_outputs) = (median(whole), median(to_outputs));
+    let mut figures = vec![
+        Figure::plain(
+            "whole user stacks of a cold `cargo build`, 499 Hz",
+            format!("{whole:.1} % ({})", each.join(", ")),
+        )
+        .budget("99 %", whole >= 99.0),
+        Figure::plain("    from its end to JSON and folded stacks", format!("{to_outputs:.2} s"))
+            .budget("2 s", to_outputs <= 2.0),
+    ];
+    figures.push(match perf_script(bench, &project)? {
+        Some(perf) => {
+            Figure::plain("    `perf script` of the same, without collapsing", format!("{perf:.1} s"))
+                .budget("20 times bpfprof's", perf >= 20.0 * to_outputs)
+        }
+        None => Figure::plain("    `perf script` of the same", "perf is not installed"),
+    });
+    Ok(figures)
+}
+
+/// How long perf takes from its data to text, in seconds.
+fn perf_script(bench: &Bench<'_>, project: &Project) -> Result<Option<f64>> {
+    if find_on_path("perf").is_none() {
+        return Ok(None);
+    }
+    project.clean()?;
+    let data = bench.folder.join("perf.data");
+    let mut record = Command::new("perf");
+    record.args(["record", "--quiet", "-e", "cpu-clock", "-F", "499", "-g", "-o"]).arg(&data).arg("--");
+    project.build_under(&mut record);
+    run(record.stdout(Stdio::null()).stderr(Stdio::null()))?;
+    let begun = Instant::now();
+    run(Command::new("perf").args(["script", "-i"]).arg(&data).stdout(Stdio::null()).stderr(Stdio::null()))?;
+    let took = begun.elapsed().as_secs_f64();
+    let _ = fs::remove_file(data);
+    Ok(Some(took))
+}
+
+/// The unwind tables that root's runs keep.
+const CACHE: &str = "/var/cache/bpfprof/unwind";
+
+/// The tables of earlier runs, put aside until this is dropped.
+struct CacheAside(Option<PathBuf>);
+
+impl CacheAside {
+    fn put(bench: &Bench<'_>) -> Result<Self> {
+        let aside = PathBuf::from(CACHE).with_file_name(format!("unwind-aside-{}", std::process::id()));
+        match fs::rename(CACHE, &aside) {
+            Ok(()) => Ok(Self(Some(aside))),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Self(None)),
+            Err(error) => Err(error).with_context(|| {
+                format!("{CACHE} cannot be moved for {}", bench.workspace.bpfprof().display())
+            }),
+        }
+    }
+
+    fn empty() {
+        let _ = fs::remove_dir_all(CACHE);
+    }
+}
+
+impl Drop for CacheAside {
+    fn drop(&mut self) {
+        Self::empty();
+        if let Some(aside) = &self.0 {
+            let _ = fs::rename(aside, CACHE);
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! A measured figure beside its budget.
+
+use std::fmt;
+
+/// One figure.
+#[derive(Clone, Debug)]
+pub(super) struct Figure {
+    what: String,
+    value: String,
+    /// The budget, and whether the figure is within it; `None` for what has none.
+    budget: Option<(String, bool)>,
+}
+
+impl Figure {
+    /// A figure without a budget.
+    pub(super) fn plain(what: impl Into<String>, value: impl Into<String>) -> Self {
+        Self { what: what.into(), value: value.into(), budget: None }
+    }
+
+    /// The same with a budget, in words, and whether it is kept.
+    pub(super) fn budget(self, budget: impl Into<String>, is_kept: bool) -> Self {
+        Self { budget: Some((budget.into(), is_kept)), ..self }
+    }
+
+    /// False for a figure that breaks its budget.
+    pub(super) fn is_within_budget(&self) -> bool {
+        self.budget.as_ref().is_none_or(|(_, is_kept)| *is_kept)
+    }
+}
+
+impl fmt::Display for Figure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:<58}  {:<34}", self.what, self.value)?;
+        match &self.budget {
+            Some((budget, is_kept)) => {
+                write!(f, "  {} (budget {budget})", if *is_kept { "ok" } else { "MISSED" })
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// The middle one of these figures, which are not none; the higher of two in the middle.
+pub(super) fn median(mut figures: Vec<f64>) -> f64 {
+    figures.sort_by(f64::total_cmp);
+    figures[figures.len() / 2]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_is_in_the_middle() {
+        assert_eq!(median(vec![3.0, 1.0, 2.0]).to_bits(), 2.0f64.to_bits());
+        assert_eq!(median(vec![5.0]).to_bits(), 5.0f64.to_bits());
+    }
+
+    #[test]
+    fn a_missed_budget_is_told() {
+        let figure = Figure::plain("memory", "90 MB");
+        assert!(figure.is_within_budget());
+        let missed = figure.budget("80 MB", false);
+        assert!(!missed.is_within_budget() && missed.to_string().ends_with("MISSED (budget 80 MB)"));
+    }
+}
