@@ -23,6 +23,7 @@ mod stacks;
 mod tally;
 mod tasks;
 mod unwind;
+mod user_memory;
 
 use aya_ebpf::{
     macros::{perf_event, raw_tracepoint},

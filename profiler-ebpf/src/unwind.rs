@@ -1,19 +1,19 @@
 //! The walk of the user stack: by compiled call-frame information, by frame pointers where there is none.
 
 use core::ffi::c_void;
-use core::mem::MaybeUninit;
 
-use aya_ebpf::helpers::generated::{bpf_get_current_task_btf, bpf_loop, bpf_probe_read_user};
+use aya_ebpf::helpers::generated::{bpf_get_current_task_btf, bpf_loop};
 use profiler_common::{
     config::walk,
     frame::UserFrame,
     mapping::{FileEntry, FileKey, Mapping, NO_OBJECT},
     stack::StackEnd,
     unwind::{
-        Registers, UserMemory, frame_pointer,
+        Registers, frame_pointer,
         row::{Row, RowPage},
         search::{UnwindTables, find_rule},
         step,
+        window::{Window, Windowed},
     },
 };
 
@@ -26,6 +26,7 @@ use crate::{
     maps::{ROW_CHUNKS, ROW_PAGES, RowChunk, WALK},
     sample::Task,
     stacks::Cursor,
+    user_memory::CurrentTask,
 };
 
 /// Where a walk is.
@@ -44,6 +45,8 @@ pub(crate) struct Walk {
     /// Room to exchange the two.
     spare_mapping: Mapping,
     spare_file: FileEntry,
+    /// The part of the stack that was read last.
+    window: Window,
     tgid: u32,
     exec_id: u32,
     /// Whether a mapping was looked up in the process already.
@@ -71,6 +74,7 @@ pub(crate) fn walk<A: Arch>(task: &Task, registers: UserRegisters, cursor: &mut 
     // Nobody looks at the file of a void mapping.
     walk.mapping.void();
     walk.former_mapping.void();
+    walk.window.clear();
     walk.tgid = task.tgid;
     walk.exec_id = task.exec_id;
     walk.searched = false;
@@ -118,7 +122,8 @@ unsafe extern "C" fn frame<A: Arch>(_: u32, context: *mut c_void) -> i64 {
         return by_frame_pointer(walk, reason);
     }
     let rule = find_rule(&walk.file, offset, &KernelTables);
-    match step::caller(rule, &walk.registers, &A::SIGNAL_FRAME, config!(address_mask), &CurrentTask) {
+    let mut memory = Windowed::new(&mut walk.window, CurrentTask);
+    match step::caller(rule, &walk.registers, &A::SIGNAL_FRAME, config!(address_mask), &mut memory) {
         Ok(caller) => {
             walk.registers = caller.registers;
             walk.exact = caller.interrupted;
@@ -147,7 +152,8 @@ fn by_frame_pointer(walk: &mut Walk, reason: StackEnd) -> i64 {
     if config!(walk) == walk::TABLES {
         return end(walk, reason);
     }
-    match frame_pointer::caller(&walk.registers, config!(address_mask), &CurrentTask) {
+    let mut memory = Windowed::new(&mut walk.window, CurrentTask);
+    match frame_pointer::caller(&walk.registers, config!(address_mask), &mut memory) {
         Ok(caller) => {
             walk.registers = caller;
             walk.exact = false;
@@ -233,33 +239,4 @@ impl UnwindTables for KernelTables {
     fn not_above(a: u32, b: u32) -> u32 {
         1 - arithmetic::sign(u64::from(b).wrapping_sub(u64::from(a))) as u32
     }
-}
-
-/// Memory of the interrupted task. Pages that are not resident cannot be read: a sample must not sleep.
-struct CurrentTask;
-
-impl UserMemory for CurrentTask {
-    #[inline(always)]
-    fn read(&self, address: u64) -> Option<u64> {
-        read_user(address)
-    }
-
-    #[inline(always)]
-    fn read_pair(&self, address: u64) -> Option<[u64; 2]> {
-        read_user(address)
-    }
-}
-
-/// A value of user memory, of a type that any bytes make.
-///
-/// The helper fills the place in any case. Were it cleared before, two words would cost a call of `memset` in each frame.
-#[inline(always)]
-fn read_user<T: Copy>(address: u64) -> Option<T> {
-    let mut value = MaybeUninit::<T>::uninit();
-    // SAFETY: the destination is a local of the given size; the helper checks the source.
-    let result = unsafe {
-        bpf_probe_read_user(value.as_mut_ptr().cast(), size_of::<T>() as u32, address as *const c_void)
-    };
-    // SAFETY: the helper wrote all bytes.
-    if result == 0 { Some(unsafe { value.assume_init() }) } else { None }
 }

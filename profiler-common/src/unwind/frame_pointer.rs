@@ -13,7 +13,7 @@ use crate::stack::StackEnd;
 pub fn caller(
     registers: &Registers,
     address_mask: u64,
-    memory: &impl UserMemory,
+    memory: &mut impl UserMemory,
 ) -> Result<Registers, StackEnd> {
     let fp = registers.fp;
     if fp == 0 {
@@ -44,11 +44,11 @@ mod tests {
     struct Stack([u64; 8]);
 
     impl UserMemory for Stack {
-        fn read(&self, address: u64) -> Option<u64> {
+        fn read(&mut self, address: u64) -> Option<u64> {
             self.0.get(usize::try_from(address.checked_sub(BASE)? / 8).ok()?).copied()
         }
 
-        fn read_pair(&self, address: u64) -> Option<[u64; 2]> {
+        fn read_pair(&mut self, address: u64) -> Option<[u64; 2]> {
             Some([self.read(address)?, self.read(address + 8)?])
         }
     }
@@ -59,7 +59,7 @@ mod tests {
         loop {
             pcs[n] = registers.pc;
             n += 1;
-            match caller(&registers, mask, &Stack(stack)) {
+            match caller(&registers, mask, &mut Stack(stack)) {
                 Ok(next) => registers = next,
                 Err(end) => return (pcs, n, end),
             }

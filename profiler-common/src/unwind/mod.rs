@@ -6,14 +6,15 @@ pub mod frame_pointer;
 pub mod row;
 pub mod search;
 pub mod step;
+pub mod window;
 
 /// The user memory of the task that is walked.
 pub trait UserMemory {
     /// The word at this address, or `None` when it cannot be read.
-    fn read(&self, address: u64) -> Option<u64>;
+    fn read(&mut self, address: u64) -> Option<u64>;
 
     /// The two words at this address, or `None` when they cannot be read.
-    fn read_pair(&self, address: u64) -> Option<[u64; 2]>;
+    fn read_pair(&mut self, address: u64) -> Option<[u64; 2]>;
 }
 
 /// The registers that a walk carries from frame to frame.

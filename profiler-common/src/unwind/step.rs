@@ -43,7 +43,7 @@ pub fn caller(
     registers: &Registers,
     signal_frame: &SignalFrame,
     address_mask: u64,
-    memory: &impl UserMemory,
+    memory: &mut impl UserMemory,
 ) -> Result<Caller, StackEnd> {
     let cfa = match rule.cfa {
         Cfa::Root => return Err(StackEnd::Root),
@@ -91,7 +91,7 @@ pub fn caller(
 }
 
 #[inline(always)]
-fn restore(saved: Saved, cfa: u64, in_register: u64, fp: u64, memory: &impl UserMemory) -> Option<u64> {
+fn restore(saved: Saved, cfa: u64, in_register: u64, fp: u64, memory: &mut impl UserMemory) -> Option<u64> {
     match saved {
         Saved::InRegister => Some(in_register),
         Saved::BelowCfa(offset) => memory.read(cfa.wrapping_sub(u64::from(offset))),
@@ -103,9 +103,9 @@ fn restore(saved: Saved, cfa: u64, in_register: u64, fp: u64, memory: &impl User
 fn interrupted(
     registers: &Registers,
     frame: &SignalFrame,
-    memory: &impl UserMemory,
+    memory: &mut impl UserMemory,
 ) -> Result<Caller, StackEnd> {
-    let read = |offset| memory.read(registers.sp.wrapping_add(offset));
+    let mut read = |offset| memory.read(registers.sp.wrapping_add(offset));
     let (Some(pc), Some(sp), Some(fp)) = (read(frame.pc), read(frame.sp), read(frame.fp)) else {
         return Err(StackEnd::Unreadable);
     };
@@ -126,17 +126,18 @@ mod tests {
     struct Stack<'a>(&'a [u64]);
 
     impl UserMemory for Stack<'_> {
-        fn read(&self, address: u64) -> Option<u64> {
+        fn read(&mut self, address: u64) -> Option<u64> {
             self.0.get(usize::try_from(address.checked_sub(BASE)? / 8).ok()?).copied()
         }
 
-        fn read_pair(&self, address: u64) -> Option<[u64; 2]> {
+        fn read_pair(&mut self, address: u64) -> Option<[u64; 2]> {
             Some([self.read(address)?, self.read(address + 8)?])
         }
     }
 
     fn step(rule: Rule, registers: Registers, stack: &[u64]) -> Result<Registers, StackEnd> {
-        caller(rule, &registers, &SignalFrame::X86_64, u64::MAX, &Stack(stack)).map(|caller| caller.registers)
+        caller(rule, &registers, &SignalFrame::X86_64, u64::MAX, &mut Stack(stack))
+            .map(|caller| caller.registers)
     }
 
     fn at(pc: u64, sp: u64, fp: u64) -> Registers {
@@ -198,7 +199,7 @@ mod tests {
         let mut stack = [0; 32];
         (stack[5 + 10], stack[5 + 15], stack[5 + 16]) = (11, 22, 0x3333);
         let rule = Rule::only(Cfa::Signal);
-        let caller = caller(rule, &at(0x5000, BASE, 0), &SignalFrame::X86_64, u64::MAX, &Stack(&stack));
+        let caller = caller(rule, &at(0x5000, BASE, 0), &SignalFrame::X86_64, u64::MAX, &mut Stack(&stack));
         assert_eq!(caller, Ok(Caller { registers: at(0x3333, 22, 11), interrupted: true }));
     }
 

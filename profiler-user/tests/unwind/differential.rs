@@ -112,7 +112,7 @@ impl Comparison<'_> {
         let next = if is_exact { address } else { address + 1 };
         let registers = walker::registers(next, random);
         let rule = find_rule(&self.table.file_entry(), self.image.offset(address), &self.table);
-        let ours = step::caller(rule, &registers, &SignalFrame::X86_64, u64::MAX, &Memory);
+        let ours = step::caller(rule, &registers, &SignalFrame::X86_64, u64::MAX, &mut Memory);
         let ours = ours.map(|Caller { registers, .. }| registers);
 
         let account = self.frames.caller(address, &registers);

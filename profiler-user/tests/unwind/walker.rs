@@ -13,11 +13,11 @@ const STACK: u64 = 0x7ffd_0000_0000;
 pub(crate) struct Memory;
 
 impl UserMemory for Memory {
-    fn read(&self, address: u64) -> Option<u64> {
+    fn read(&mut self, address: u64) -> Option<u64> {
         Some(0x5555_0000_0000 + (scramble(address) & 0xffff_fff8))
     }
 
-    fn read_pair(&self, address: u64) -> Option<[u64; 2]> {
+    fn read_pair(&mut self, address: u64) -> Option<[u64; 2]> {
         Some([self.read(address)?, self.read(address.wrapping_add(8))?])
     }
 }
