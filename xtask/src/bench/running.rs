@@ -23,6 +23,11 @@ impl Running {
         let _ = self.0.wait();
     }
 
+    /// Whether it has ended.
+    pub(super) fn has_ended(&mut self) -> Result<bool> {
+        Ok(self.0.try_wait().context("a program cannot be waited for")?.is_some())
+    }
+
     /// Waits for its end.
     pub(super) fn wait(&mut self) -> Result<()> {
         let status = self.0.wait().context("a program cannot be waited for")?;

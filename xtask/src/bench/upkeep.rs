@@ -26,7 +26,7 @@ pub(super) fn measure(bench: &Bench<'_>) -> Result<Vec<Figure>> {
     one.wait()?;
     drop(target);
 
-    let script = r#"i=0; while [ $i -lt "$0" ]; do "$1" 20 8000 & i=$((i + 1)); done; wait"#;
+    let script = r#"i=0; while [ $i -lt "$0" ]; do "$1" 20 60 & i=$((i + 1)); done; wait"#;
     let (mut bpfprof, _) = bench.bpfprof(997);
     bpfprof.arg("--").args(["sh", "-c", script, &PROCESSES.to_string()]).arg(&program);
     let mut many = Running::start(&mut bpfprof)?;
