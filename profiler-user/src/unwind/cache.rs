@@ -129,11 +129,11 @@ mod tests {
     use crate::unwind::table::TableBuilder;
 
     fn large() -> Table {
-        let mut builder = TableBuilder::default();
+        let mut builder = TableBuilder::collecting();
         for at in 0..MIN_ROWS as u64 + 10 {
             builder.begin(at * 20, Rule::only(Cfa::Sp(8 + 8 * (at % 2) as u32)));
         }
-        builder.build()
+        builder.build().unwrap()
     }
 
     #[test]

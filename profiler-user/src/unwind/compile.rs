@@ -1,6 +1,6 @@
 //! The compiler: all functions of an object, row by row.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::fs::File;
 use std::io;
 
@@ -62,19 +62,29 @@ pub fn compile(file: &File) -> Result<Table, CompileError> {
 
 /// As [`compile`]. `expect` hears before the work begins how many rows there will be, more or less.
 pub(super) fn compile_expecting(file: &File, expect: &dyn Fn(usize)) -> Result<Table, CompileError> {
-    let CallFrames { machine, code, source, linker_code } = elf::read(file)?;
-    let expected = source.expected_rows();
+    let frames = elf::read(file)?;
+    let expected = frames.source.expected_rows();
     expect(expected);
-    let (Source::EhFrame { frames, .. } | Source::DebugFrame(frames)) = &source;
+    match table(&frames, TableBuilder::ordered(expected))? {
+        Some(table) => Ok(table),
+        // Functions that overlap, or whose order in the file is not that of their addresses.
+        None => Ok(table(&frames, TableBuilder::collecting())?.unwrap_or_default()),
+    }
+}
+
+/// The table that this builder makes; `None` when the functions are not in the order that it needs.
+fn table(call_frames: &CallFrames, builder: TableBuilder) -> Result<Option<Table>, CompileError> {
+    let CallFrames { machine, code, source, linker_code } = call_frames;
+    let (Source::EhFrame { frames, .. } | Source::DebugFrame(frames)) = source;
     let mut compiler = Compiler {
-        machine,
+        machine: *machine,
         code,
-        linker_code,
-        builder: TableBuilder::with_capacity(expected),
+        linker_code: linker_code.clone(),
+        builder,
         context: Box::default(),
         work_left: frames.data.len().saturating_mul(MAX_WORK),
     };
-    match &source {
+    match source {
         Source::EhFrame { index, frames } => compiler.eh_frame(index.as_ref(), frames)?,
         Source::DebugFrame(frames) => {
             let mut section = DebugFrame::new(&frames.data, LittleEndian);
@@ -82,15 +92,15 @@ pub(super) fn compile_expecting(file: &File, expect: &dyn Fn(usize)) -> Result<T
             compiler.entries(&section, &BaseAddresses::default())?;
         }
     }
-    compiler.undescribed_linker_code();
+    compiler.linker_code_before(u64::MAX);
     Ok(compiler.builder.build())
 }
 
 struct Compiler<'a> {
     machine: Machine,
-    code: Vec<Segment>,
-    /// Code that no function so far describes.
-    linker_code: Vec<LinkerCode>,
+    code: &'a [Segment],
+    /// Code that no function so far describes, by address.
+    linker_code: VecDeque<LinkerCode>,
     builder: TableBuilder,
     context: Box<UnwindContext<<Slice<'a> as gimli::Reader>::Offset>>,
     /// Bytes of entries that may still be worked through.
@@ -163,7 +173,10 @@ impl<'a> Compiler<'a> {
         let (start, end) = (function.initial_address(), function.end_address());
         let segment = self.code.iter().find(|segment| segment.offset_of(start).is_some()).copied();
         let Some(segment) = segment.filter(|_| start < end) else { return Ok(()) };
-        self.linker_code.retain(|code| !code.contains(start));
+        if !self.linker_code.is_empty() {
+            self.linker_code.retain(|code| !code.contains(start));
+            self.linker_code_before(start);
+        }
         // Addresses of one function stay within its segment.
         let offset =
             |address: u64| segment.offset + (address.clamp(start, end) - segment.address).min(segment.len);
@@ -199,8 +212,12 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
-    fn undescribed_linker_code(&mut self) {
-        for code in std::mem::take(&mut self.linker_code) {
+    /// Writes the rules of what ends before this address: functions come by address, so none describes it any more.
+    fn linker_code_before(&mut self, address: u64) {
+        let is_before = |code: &LinkerCode| code.address.saturating_add(code.len) <= address;
+        while self.linker_code.front().is_some_and(is_before)
+            && let Some(code) = self.linker_code.pop_front()
+        {
             let Some(start) = self.code.iter().find_map(|segment| segment.offset_of(code.address)) else {
                 continue;
             };
@@ -258,14 +275,14 @@ mod tests {
         let frames = Bytes { address: FRAMES, data };
         let mut compiler = Compiler {
             machine: Machine::X86_64,
-            code: vec![Segment { address: CODE, offset: 0, len: 0x1000 }],
-            linker_code: Vec::new(),
-            builder: TableBuilder::default(),
+            code: &[Segment { address: CODE, offset: 0, len: 0x1000 }],
+            linker_code: VecDeque::new(),
+            builder: TableBuilder::collecting(),
             context: Box::default(),
             work_left: frames.data.len() * MAX_WORK,
         };
         compiler.eh_frame(index, &frames)?;
-        Ok(compiler.builder.build())
+        Ok(compiler.builder.build().unwrap())
     }
 
     fn rows(table: &Table) -> Vec<(u32, Cfa)> {

@@ -1,5 +1,6 @@
 //! Where an ELF file keeps its call-frame information, by its program headers: section headers may be stripped.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 
@@ -18,8 +19,8 @@ pub(super) struct CallFrames {
     /// Loaded segments with code, for turning addresses into file offsets.
     pub code: Vec<Segment>,
     pub source: Source,
-    /// Code that may lack it.
-    pub linker_code: Vec<LinkerCode>,
+    /// Code that may lack it, by address.
+    pub linker_code: VecDeque<LinkerCode>,
 }
 
 /// What it is kept in.
@@ -151,7 +152,7 @@ fn linker_code<'a>(
     elf: &ElfFile<'a, FileHeader64<LittleEndian>, &'a ReadCache<&'a File>>,
     file: &File,
     code: &[Segment],
-) -> Vec<LinkerCode> {
+) -> VecDeque<LinkerCode> {
     let read = |(name, kind)| {
         let section = elf.section_by_name(name).filter(|section| section.size() > 0)?;
         let (address, len) = (section.address(), section.size());
@@ -166,7 +167,9 @@ fn linker_code<'a>(
         let tail = offset + len.saturating_sub(TAIL as u64);
         Some(LinkerCode { kind, address, len, head: bytes(offset, HEAD)?, tail: bytes(tail, TAIL)? })
     };
-    SECTIONS.into_iter().filter_map(read).collect()
+    let mut found: Vec<LinkerCode> = SECTIONS.into_iter().filter_map(read).collect();
+    found.sort_by_key(|code| code.address);
+    found.into()
 }
 
 fn read_bytes(file: &File, Segment { address, offset, len }: Segment) -> Result<Bytes, CompileError> {
