@@ -132,6 +132,8 @@ pub struct Sideband {
     readiness: OwnedFd,
     /// Records read but later than the last cut, by time.
     pending: Vec<(MonotonicTime, SidebandRecord)>,
+    /// How many of them, from the first on, were looked at.
+    looked_at: usize,
     lost: u64,
 }
 
@@ -146,7 +148,8 @@ impl Sideband {
     pub fn open(cpus: impl IntoIterator<Item = CpuId>) -> Result<Self, KernelError> {
         let readiness = epoll::create(epoll::CreateFlags::CLOEXEC)
             .map_err(|error| KernelError::System { call: "epoll_create1", error: error.into() })?;
-        let mut sideband = Self { rings: BTreeMap::new(), readiness, pending: Vec::new(), lost: 0 };
+        let mut sideband =
+            Self { rings: BTreeMap::new(), readiness, pending: Vec::new(), looked_at: 0, lost: 0 };
         for cpu in cpus {
             sideband.add_cpu(cpu)?;
         }
@@ -181,20 +184,21 @@ impl Sideband {
 
     /// Reads the rings and shows the records that are new, in no order across CPUs; they stay to be taken.
     pub fn look(&mut self) -> impl Iterator<Item = &SidebandRecord> {
-        let known = self.pending.len();
         self.read();
+        // Those of a CPU that went offline were read before.
+        let known = std::mem::replace(&mut self.looked_at, self.pending.len());
         self.pending[known..].iter().map(|(_, record)| record)
     }
 
-    /// The records up to and including this time that were not taken yet, ordered by time across CPUs.
+    /// The records up to and including this time that were looked at and not taken yet, ordered by time across CPUs.
     ///
-    /// The caller makes sure that no record from before `until` is still being written.
+    /// The caller makes sure that none from before `until` was still being written when it [looked](Self::look).
     pub fn take_until(&mut self, until: MonotonicTime) -> Vec<(MonotonicTime, SidebandRecord)> {
-        self.read();
         // Stable: records of one CPU keep their order at equal times.
         self.pending.sort_by_key(|(time, _)| *time);
         let later = self.pending.partition_point(|(time, _)| *time <= until);
         let rest = self.pending.split_off(later);
+        self.looked_at = rest.len();
         std::mem::replace(&mut self.pending, rest)
     }
 

@@ -149,6 +149,14 @@ impl Session {
 
     /// Opens the objects that processes have just mapped, while the processes live, and answers what the kernel side asks for.
     pub(super) fn open_new_objects(&mut self) -> Result<(), KernelError> {
+        self.look()?;
+        // The records were looked at, but the history has yet to take them.
+        let requests = self.sampler.file_requests();
+        self.answer(requests, true)
+    }
+
+    /// Looks at side-band records that are new: each is looked at once, here.
+    fn look(&mut self) -> Result<(), KernelError> {
         let (mut found, mut changed) = (Vec::new(), HashSet::new());
         for record in self.sideband.look() {
             self.cgroups.follow(record);
@@ -170,9 +178,7 @@ impl Session {
             changed.into_iter().try_for_each(|tgid| self.sampler.note_mappings(tgid))?;
             self.provide(found)?;
         }
-        // The records were looked at, but the history has yet to take them.
-        let requests = self.sampler.file_requests();
-        self.answer(requests, true)
+        Ok(())
     }
 
     /// Makes room for the next unwind table that is compiled, or places it.
@@ -201,15 +207,13 @@ impl Session {
         let cut = MonotonicTime::now();
         // Waits for what the kernel is writing, so that the side-band records up to the cut are whole too.
         self.sampler.switch_tables();
+        self.look()?;
         for (time, record) in self.sideband.take_until(cut) {
-            // Records that were read just now were never looked at.
+            // It may take the place of one that came with it.
             if let SidebandRecord::Mapped { tgid, mapped } = &record
                 && self.history.replaces(*tgid, mapped)
             {
                 self.sampler.forget_mappings(*tgid)?;
-            }
-            if let SidebandRecord::Forked { .. } = &record {
-                self.cgroups.follow(&record);
             }
             self.history.apply(time, record, &mut self.objects);
         }
