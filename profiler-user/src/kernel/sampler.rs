@@ -89,6 +89,12 @@ impl Sampler {
             late_periods: late_periods(&options.events),
         };
         let mut programs = Programs::load(&options.target, &options.filter, layout, options.refuse)?;
+        // A kernel's types take 50 MB for a moment, which glibc would keep to the end.
+        #[cfg(target_env = "gnu")]
+        // SAFETY: the function may be called at any time (malloc_trim(3)).
+        unsafe {
+            libc::malloc_trim(0)
+        };
         let tables = Tables::map(&programs, layout)?;
         let unwind_tables = UnwindTables::new(&mut programs, options.unwind_memory)?;
         let file_requests = programs.take_file_requests()?;

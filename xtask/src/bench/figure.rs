@@ -40,10 +40,10 @@ impl fmt::Display for Figure {
     }
 }
 
-/// The middle one of these figures, which are not none; the higher of two in the middle.
+/// The middle one of these figures, which are not none; the mean of two in the middle.
 pub(super) fn median(mut figures: Vec<f64>) -> f64 {
     figures.sort_by(f64::total_cmp);
-    figures[figures.len() / 2]
+    f64::midpoint(figures[(figures.len() - 1) / 2], figures[figures.len() / 2])
 }
 
 #[cfg(test)]
@@ -53,7 +53,7 @@ mod tests {
     #[test]
     fn the_median_is_in_the_middle() {
         assert_eq!(median(vec![3.0, 1.0, 2.0]).to_bits(), 2.0f64.to_bits());
-        assert_eq!(median(vec![5.0]).to_bits(), 5.0f64.to_bits());
+        assert_eq!(median(vec![5.0, 1.0, 7.0, 2.0]).to_bits(), 3.5f64.to_bits());
     }
 
     #[test]
