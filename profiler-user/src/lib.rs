@@ -12,6 +12,7 @@ pub mod kernel;
 pub mod list;
 pub mod output;
 mod pprof;
+mod precedence;
 mod present;
 pub mod processes;
 pub mod profile;

@@ -15,6 +15,7 @@ use range_alloc::RangeAllocator;
 
 use super::KernelError;
 use super::words::Words;
+use crate::precedence::Precedence;
 
 /// The kernel's places for chunks.
 pub(super) type Places = ArrayOfMaps<MapData, Array<MapData, u64>>;
@@ -42,6 +43,7 @@ impl RowChunks {
     pub(super) fn start(mut places: Places, limit: u32) -> io::Result<Self> {
         let ((requests, asked), (answer, answers)) = (channel(), channel());
         let make = move || {
+            let _precedence = Precedence::take();
             while let Ok(number) = asked.recv()
                 && answer.send(Chunk::new(&mut places, number)).is_ok()
             {}

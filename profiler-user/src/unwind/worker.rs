@@ -6,11 +6,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::setpriority_process;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::compile::compile_expecting;
 use super::{Cache, CompileError, Table};
+use crate::precedence::Precedence;
 use crate::processes::ObjectId;
 
 /// The threads. When this is dropped they end, after what they are at.
@@ -57,9 +57,6 @@ pub enum Need {
 /// Threads: the largest objects of a program come in pairs, such as a compiler's driver and its code generator, and small ones must not wait
 /// for both.
 const THREADS: usize = 4;
-
-/// Every moment that a table is late costs stacks, and all tables together take less than a second: before other work, if that is allowed.
-const NICENESS: i32 = -10;
 
 #[derive(Default)]
 struct Queue {
@@ -136,8 +133,7 @@ impl Queue {
 }
 
 fn work(queue: &Queue, teller: &UnboundedSender<News>, cache: Option<&Cache>) {
-    // Of this thread alone. Where it is not allowed, tables come a little later.
-    let _ = setpriority_process(None, NICENESS);
+    let _precedence = Precedence::take();
     while let Some((object, file)) = queue.next() {
         let begun = Instant::now();
         // When nobody listens any more, that shows at the end.

@@ -247,8 +247,9 @@ fn a_program_that_execve_has_thrown_away_has_no_stack() -> Result<()> {
     run.shell("i=0; while [ $i -lt 500 ]; do sh -c :; i=$((i + 1)); done").succeed()?;
     let folded = Folded::read(&folded)?;
     let is_between = |line: &Line| {
-        let in_kernel = |function: &str| line.frames.iter().any(|frame| frame == &format!("{function}_[k]"));
-        in_kernel("bprm_execve") && (in_kernel("exit_mmap") || in_kernel("setup_arg_pages"))
+        let in_kernel =
+            |function: &str| line.frames.iter().any(|frame| frame.ends_with(&format!("{function}_[k]")));
+        in_kernel("_sys_execve") && (in_kernel("exit_mmap") || in_kernel("setup_arg_pages"))
     };
     let (all, kernel_only) = (
         folded.weight_where(is_between),

@@ -1,19 +1,21 @@
 //! Going before other work while samples come in.
+//!
+//! Little is to be done then, but what is late costs stacks: a library that was just mapped, a table that was just compiled. On a busy machine
+//! it would wait behind the very programs that are profiled.
 
 use rustix::process::{getpriority_process, setpriority_process};
 
-/// Little is to be done while sampling, but what is late costs stacks: a library that was just mapped, a table that was just compiled.
-/// On a busy machine it would wait behind the very programs that are profiled.
-pub(super) const NICENESS: i32 = -10;
+/// Nine tenths of a CPU that an ordinary program wants too.
+const NICENESS: i32 = -10;
 
 /// The calling thread goes before others until this is dropped, if that is allowed.
-pub(super) struct Precedence {
+pub(crate) struct Precedence {
     former: Option<i32>,
 }
 
 impl Precedence {
     /// Begins. Threads and commands that are started meanwhile inherit it.
-    pub(super) fn take() -> Self {
+    pub(crate) fn take() -> Self {
         let former = getpriority_process(None).ok().filter(|former| *former > NICENESS);
         Self { former: former.filter(|_| setpriority_process(None, NICENESS).is_ok()) }
     }
