@@ -9,6 +9,7 @@ pub mod diff;
 pub mod events;
 pub mod help;
 pub mod kernel;
+mod linkage_sections;
 pub mod list;
 pub mod output;
 mod pprof;

@@ -1,6 +1,6 @@
 //! Calling cargo.
 
-use std::{env, process::Command};
+use std::{env, ffi::OsString, process::Command};
 
 use anyhow::{Context, Result};
 
@@ -11,10 +11,20 @@ pub(crate) const WITHOUT_EBPF: [&str; 3] = ["--workspace", "--exclude", "profile
 
 /// The cargo that runs this program, else the one on PATH, in the root of the workspace.
 pub(crate) fn cargo(workspace: &Workspace) -> Command {
-    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let mut command = Command::new(program());
     command.current_dir(workspace.root());
     command.env("CARGO_TARGET_DIR", workspace.target());
-    // Cargo describes xtask to xtask; build scripts of other packages must not see that as theirs.
+    forget_xtask(&mut command);
+    command
+}
+
+/// Where cargo is.
+pub(crate) fn program() -> OsString {
+    env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
+}
+
+/// Cargo describes xtask to xtask; build scripts of other packages must not see that as theirs.
+pub(crate) fn forget_xtask(command: &mut Command) {
     for (name, _) in env::vars_os() {
         if name.to_str().is_some_and(|name| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_BIN_"))
         {
@@ -22,7 +32,6 @@ pub(crate) fn cargo(workspace: &Workspace) -> Command {
         }
     }
     command.env_remove("CARGO_MANIFEST_DIR").env_remove("CARGO_MANIFEST_PATH");
-    command
 }
 
 /// The host's target triple, as rustc names it.

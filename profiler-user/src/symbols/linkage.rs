@@ -8,8 +8,7 @@ use std::fs::File;
 use object::read::{ReadCache, RelocationTarget};
 use object::{Architecture, Object as _, ObjectSection as _, ObjectSymbol as _, ObjectSymbolTable as _};
 
-/// Sections with entries: psABI x86-64 §5.2 and §13.2, lld's for functions that are chosen at run time.
-const SECTIONS: [&str; 4] = [".plt", ".plt.sec", ".plt.got", ".iplt"];
+use crate::linkage_sections::LINKAGE_SECTIONS;
 
 /// More bytes of entries than any real object has.
 const MAX_BYTES: u64 = 1 << 26;
@@ -19,7 +18,7 @@ const NAMELESS: &str = ".plt";
 
 /// Whether a section holds entries.
 pub(super) fn is_table(section: &[u8]) -> bool {
-    SECTIONS.iter().any(|name| name.as_bytes() == section)
+    LINKAGE_SECTIONS.iter().any(|name| name.as_bytes() == section)
 }
 
 /// What the entry at each of these addresses is called; `None` for addresses that are in no linkage table.
@@ -28,7 +27,7 @@ pub(super) fn targets(file: &File, addresses: &[u64]) -> object::Result<Vec<Opti
     let elf = object::File::parse(&cache)?;
     let mut names: Vec<Option<String>> = vec![None; addresses.len()];
     let mut wanted: HashMap<Slot, Vec<usize>> = HashMap::new();
-    for section in SECTIONS.into_iter().filter_map(|name| elf.section_by_name(name)) {
+    for section in LINKAGE_SECTIONS.into_iter().filter_map(|name| elf.section_by_name(name)) {
         let range = section.address()..section.address().saturating_add(section.size());
         let asked: Vec<usize> = (0..addresses.len()).filter(|&at| range.contains(&addresses[at])).collect();
         if asked.is_empty() || section.size() > MAX_BYTES {

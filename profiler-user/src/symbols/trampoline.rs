@@ -17,18 +17,17 @@ const KNOWN: [(&[u8], &str); 2] = [
 
 /// The name of the trampoline that this place of a file is in, right before or right behind.
 pub(super) fn name(file: &File, FileOffset(offset): FileOffset) -> Option<&'static str> {
-    KNOWN
-        .into_iter()
-        .find(|(code, _)| {
-            // Before it is the caller's address, behind it the one that its system call would return to.
-            (0..=code.len() as u64 + 1).any(|back| {
-                let mut bytes = [0; 16];
-                let bytes = &mut bytes[..code.len()];
-                let begins = (offset + 1).checked_sub(back);
-                begins.is_some_and(|begins| file.read_exact_at(bytes, begins).is_ok()) && bytes == *code
-            })
-        })
-        .map(|(_, name)| name)
+    /// Of the known ones, in bytes.
+    const LONGEST: usize = 9;
+    let begins = offset.saturating_sub(LONGEST as u64);
+    let mut bytes = [0; 2 * LONGEST + 1];
+    let len = file.read_at(&mut bytes, begins).ok()?;
+    let is_in = |code: &[u8]| {
+        let places = (begins..).zip(bytes[..len].windows(code.len())).filter(|(_, found)| *found == code);
+        // Right before it is the caller's address, right behind it the one that its system call would return to.
+        places.into_iter().any(|(start, _)| (start..=start + code.len() as u64 + 1).contains(&(offset + 1)))
+    };
+    KNOWN.into_iter().find(|(code, _)| is_in(code)).map(|(_, name)| name)
 }
 
 #[cfg(test)]

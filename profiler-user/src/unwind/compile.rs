@@ -218,13 +218,10 @@ impl<'a> Compiler<'a> {
         while self.linker_code.front().is_some_and(is_before)
             && let Some(code) = self.linker_code.pop_front()
         {
-            let Some(start) = self.code.iter().find_map(|segment| segment.offset_of(code.address)) else {
-                continue;
-            };
             let rules = code.rules(self.machine);
-            if !rules.is_empty() && start + code.len <= MAX_CODE_OFFSET {
-                rules.into_iter().for_each(|(at, rule)| self.builder.begin(start + at, rule));
-                self.builder.end(start + code.len);
+            if !rules.is_empty() && code.offset + code.len <= MAX_CODE_OFFSET {
+                rules.into_iter().for_each(|(at, rule)| self.builder.begin(code.offset + at, rule));
+                self.builder.end(code.offset + code.len);
             }
         }
     }

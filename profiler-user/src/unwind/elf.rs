@@ -10,7 +10,7 @@ use object::read::elf::{ElfFile, FileHeader as _, ProgramHeader as _};
 use object::{LittleEndian, Object as _, ObjectSection as _};
 
 use super::CompileError;
-use super::linker_code::{HEAD, LinkerCode, SECTIONS, TAIL};
+use super::linker_code::{HEAD, LinkerCode, TAIL, sections};
 use super::rules::Machine;
 
 /// Call-frame information of one object, in memory.
@@ -159,15 +159,14 @@ fn linker_code<'a>(
         let segment = code.iter().find(|segment| segment.offset_of(address).is_some())?;
         let offset = segment.offset_of(address)?;
         segment.offset_of(address.checked_add(len - 1)?)?;
-        let bytes = |from: u64, longest: usize| {
-            let longest = usize::try_from(len).unwrap_or(usize::MAX).min(longest);
-            let mut bytes = vec![0; longest];
-            file.read_exact_at(&mut bytes, from).ok().map(|()| bytes)
+        let bytes = |at: u64, longest: u64| {
+            let (address, offset) = (address + at, offset + at);
+            read_bytes(file, Segment { address, offset, len: len.min(longest) }).ok().map(|bytes| bytes.data)
         };
-        let tail = offset + len.saturating_sub(TAIL as u64);
-        Some(LinkerCode { kind, address, len, head: bytes(offset, HEAD)?, tail: bytes(tail, TAIL)? })
+        let (head, tail) = (bytes(0, HEAD)?, bytes(len.saturating_sub(TAIL), TAIL)?);
+        Some(LinkerCode { kind, address, offset, len, head, tail })
     };
-    let mut found: Vec<LinkerCode> = SECTIONS.into_iter().filter_map(read).collect();
+    let mut found: Vec<LinkerCode> = sections().filter_map(read).collect();
     found.sort_by_key(|code| code.address);
     found.into()
 }

@@ -4,6 +4,7 @@
 use profiler_common::unwind::row::{Cfa, Rule, Saved};
 
 use super::rules::Machine;
+use crate::linkage_sections::LINKAGE_SECTIONS;
 
 /// A section of such code.
 #[derive(Clone, Debug)]
@@ -11,6 +12,8 @@ pub(super) struct LinkerCode {
     pub kind: Kind,
     /// Address of its first byte.
     pub address: u64,
+    /// Place of that in the file.
+    pub offset: u64,
     /// Length in bytes.
     pub len: u64,
     /// Its first bytes, up to [`HEAD`].
@@ -29,20 +32,16 @@ pub(super) enum Kind {
 }
 
 /// Bytes of [`LinkerCode::head`]: the header of a linkage table and the beginning of its first entry.
-pub(super) const HEAD: usize = 48;
+pub(super) const HEAD: u64 = 48;
 
 /// Bytes of [`LinkerCode::tail`].
-pub(super) const TAIL: usize = 8;
+pub(super) const TAIL: u64 = 8;
 
 /// The sections by name.
-pub(super) const SECTIONS: [(&str, Kind); 6] = [
-    (".plt", Kind::LinkageTable),
-    (".plt.sec", Kind::LinkageTable),
-    (".plt.got", Kind::LinkageTable),
-    (".iplt", Kind::LinkageTable),
-    (".init", Kind::Function),
-    (".fini", Kind::Function),
-];
+pub(super) fn sections() -> impl Iterator<Item = (&'static str, Kind)> {
+    let tables = LINKAGE_SECTIONS.into_iter().map(|name| (name, Kind::LinkageTable));
+    tables.chain([(".init", Kind::Function), (".fini", Kind::Function)])
+}
 
 /// Rules, each from a byte of the section on.
 type Rules = Vec<(u64, Rule)>;
@@ -159,9 +158,10 @@ mod tests {
         LinkerCode {
             kind,
             address,
+            offset: 0,
             len: bytes.len() as u64,
-            head: bytes[..bytes.len().min(HEAD)].to_vec(),
-            tail: bytes[bytes.len() - bytes.len().min(TAIL)..].to_vec(),
+            head: bytes[..bytes.len().min(HEAD as usize)].to_vec(),
+            tail: bytes[bytes.len() - bytes.len().min(TAIL as usize)..].to_vec(),
         }
     }
 

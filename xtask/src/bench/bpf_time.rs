@@ -43,7 +43,7 @@ pub(super) fn measure(bench: &Bench<'_>) -> Result<Vec<Figure>> {
                 format!("BPF time, --unwind {walk}"),
                 format!("{:.1} µs + {frame:.0} ns a frame", sample / 1000.0),
             )
-            .budget("1.5 µs + 120 ns a frame", within),
+            .budget(format!("{:.1} µs + {BUDGET_FRAME} ns a frame", BUDGET_SAMPLE / 1000.0), within),
         );
         figures.push(Figure::plain("    µs by number of frames", times.join(", ")));
     }

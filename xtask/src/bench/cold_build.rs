@@ -21,7 +21,7 @@ use crate::process::{find_on_path, run};
 
 pub(super) fn measure(bench: &Bench<'_>) -> Result<Vec<Figure>> {
     let project = Project::fetch(bench)?;
-    let _cache = CacheAside::put(bench)?;
+    let _cache = CacheAside::put()?;
     let (mut whole, mut to_outputs) = (Vec::new(), Vec::new());
     for _ in 0..bench.rounds {
         project.clean()?;
@@ -49,32 +49,28 @@ pub(super) fn measure(bench: &Bench<'_>) -> Result<Vec<Figure>> {
     let limit = Duration::from_secs_f64(20.0 * to_outputs);
     figures.push(match perf_script(bench, &project, limit)? {
         Some(took) => {
-            let took = took
-                .map_or_else(|| "more than that".to_owned(), |took| format!("{:.1} s", took.as_secs_f64()));
-            Figure::plain("    `perf script` of the same with DWARF stacks", took.clone()).budget(
-                format!("at least {:.1} s, 20 times bpfprof's", limit.as_secs_f64()),
-                took.starts_with("more"),
-            )
+            let is_kept = took >= limit;
+            let shown =
+                if is_kept { "more than that".into() } else { format!("{:.1} s", took.as_secs_f64()) };
+            Figure::plain("    `perf script` of the same with DWARF stacks", shown)
+                .budget(format!("at least {:.1} s, 20 times bpfprof's", limit.as_secs_f64()), is_kept)
         }
         None => Figure::plain("    `perf script` of the same with DWARF stacks", "perf is not installed"),
     });
     Ok(figures)
 }
 
-/// How long perf takes from its data to text, without folding; nothing inside where it takes longer than this.
-fn perf_script(bench: &Bench<'_>, project: &Project, limit: Duration) -> Result<Option<Option<Duration>>> {
+/// How long perf takes from its data to text, without folding; it is stopped at the limit.
+fn perf_script(bench: &Bench<'_>, project: &Project, limit: Duration) -> Result<Option<Duration>> {
     if find_on_path("perf").is_none() {
         return Ok(None);
     }
     project.clean()?;
-    let data = bench.folder.join("perf.data");
-    let mut record = Command::new("perf");
-    record.args(["record", "--quiet", "-e", "cpu-clock", "-F", "499", "--call-graph", "dwarf", "-o"]);
-    record.arg(&data).arg("--");
+    let mut record = bench.perf_record(499, "dwarf");
     project.build_under(&mut record);
     run(record.stdout(Stdio::null()).stderr(Stdio::null()))?;
     let mut script = Command::new("perf");
-    script.args(["script", "-i"]).arg(&data).stderr(Stdio::null());
+    script.args(["script", "-i"]).arg(bench.perf_data()).stderr(Stdio::null());
     let begun = Instant::now();
     let mut script = Running::start(&mut script)?;
     while begun.elapsed() < limit && !script.has_ended()? {
@@ -82,8 +78,8 @@ fn perf_script(bench: &Bench<'_>, project: &Project, limit: Duration) -> Result<
     }
     let took = begun.elapsed();
     drop(script);
-    let _ = fs::remove_file(data);
-    Ok(Some((took < limit).then_some(took)))
+    let _ = fs::remove_file(bench.perf_data());
+    Ok(Some(took))
 }
 
 /// The unwind tables that root's runs keep.
@@ -93,14 +89,12 @@ const CACHE: &str = "/var/cache/bpfprof/unwind";
 struct CacheAside(Option<PathBuf>);
 
 impl CacheAside {
-    fn put(bench: &Bench<'_>) -> Result<Self> {
+    fn put() -> Result<Self> {
         let aside = PathBuf::from(CACHE).with_file_name(format!("unwind-aside-{}", std::process::id()));
         match fs::rename(CACHE, &aside) {
             Ok(()) => Ok(Self(Some(aside))),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Self(None)),
-            Err(error) => Err(error).with_context(|| {
-                format!("{CACHE} cannot be moved for {}", bench.workspace.bpfprof().display())
-            }),
+            Err(error) => Err(error).with_context(|| format!("{CACHE} cannot be moved aside")),
         }
     }
 

@@ -5,7 +5,10 @@ use std::{fs, path::PathBuf, process::Command};
 use anyhow::{Context, Result};
 
 use super::Bench;
-use crate::process::run;
+use crate::{
+    cargo::{forget_xtask, program},
+    process::run,
+};
 
 const MANIFEST: &str = r#"[package]
 name = "profiled"
@@ -32,7 +35,6 @@ fn main() {
 /// The project, with its dependencies on this machine.
 pub(super) struct Project {
     folder: PathBuf,
-    cargo: PathBuf,
 }
 
 impl Project {
@@ -46,8 +48,7 @@ impl Project {
         fs::create_dir_all(folder.join("src")).context("the folder of the project cannot be created")?;
         write("Cargo.toml", MANIFEST)?;
         write("src/main.rs", PROGRAM)?;
-        let cargo = std::env::var_os("CARGO").map_or_else(|| "cargo".into(), PathBuf::from);
-        let project = Self { folder, cargo };
+        let project = Self { folder };
         run(project.cargo().args(["fetch", "--quiet"]))?;
         Ok(project)
     }
@@ -59,25 +60,18 @@ impl Project {
 
     /// Lets a command, whose last arguments are those of the program it runs, run the build.
     pub(super) fn build_under(&self, command: &mut Command) {
-        command.arg(&self.cargo).args(["build", "--quiet", "--offline"]);
+        command.arg(program()).args(["build", "--quiet", "--offline"]);
         self.prepare(command);
     }
 
     fn cargo(&self) -> Command {
-        let mut command = Command::new(&self.cargo);
+        let mut command = Command::new(program());
         self.prepare(&mut command);
         command
     }
 
     fn prepare(&self, command: &mut Command) {
         command.current_dir(&self.folder).env("CARGO_TARGET_DIR", self.folder.join("target"));
-        for (name, _) in std::env::vars_os() {
-            if name
-                .to_str()
-                .is_some_and(|name| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_"))
-            {
-                command.env_remove(name);
-            }
-        }
+        forget_xtask(command);
     }
 }

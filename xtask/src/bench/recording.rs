@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    path::Path,
+    path::{Path, PathBuf},
     process::{Command, Stdio},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
@@ -24,7 +24,8 @@ pub(super) struct Header {
     pub samples: u64,
     /// Beginning, in nanoseconds since 1970.
     began: u64,
-    seconds: f64,
+    /// How long was sampled.
+    pub seconds: f64,
     pub lost: Lost,
     pub stacks: Stacks,
 }
@@ -61,16 +62,9 @@ impl Recording {
     }
 }
 
-impl Header {
-    /// How long was sampled.
-    pub(super) fn seconds(&self) -> f64 {
-        self.seconds
-    }
-}
-
 impl Bench<'_> {
     /// A run of bpfprof that says nothing and writes JSON to the second file, at so many samples a second.
-    pub(super) fn bpfprof(&self, hertz: u32) -> (Command, std::path::PathBuf) {
+    pub(super) fn bpfprof(&self, hertz: u32) -> (Command, PathBuf) {
         let json = self.folder.join("recording.json");
         let mut command = Command::new(self.workspace.bpfprof());
         command.args(["--quiet", "-e", "cpu-clock", "-F", &hertz.to_string(), "-o"]).arg(&json);
@@ -78,8 +72,21 @@ impl Bench<'_> {
         (command, json)
     }
 
+    /// A run of `perf record` at so many samples a second, with stacks of this kind, up to the command.
+    pub(super) fn perf_record(&self, hertz: u32, graph: &str) -> Command {
+        let mut command = Command::new("perf");
+        command.args(["record", "--quiet", "-e", "cpu-clock", "-F", &hertz.to_string()]);
+        command.args(["--call-graph", graph, "-o"]).arg(self.perf_data()).arg("--");
+        command
+    }
+
+    /// What it writes.
+    pub(super) fn perf_data(&self) -> PathBuf {
+        self.folder.join("perf.data")
+    }
+
     /// Compiles a C workload of the tests.
-    pub(super) fn c_workload(&self, name: &str, flags: &[&str]) -> Result<std::path::PathBuf> {
+    pub(super) fn c_workload(&self, name: &str, flags: &[&str]) -> Result<PathBuf> {
         let source = self.workspace.root().join(format!("tests/workloads/{name}.c"));
         let program = self.folder.join(name);
         run(Command::new("cc").args(["-O2", "-pthread"]).args(flags).arg("-o").arg(&program).arg(source))?;

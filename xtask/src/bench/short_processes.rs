@@ -20,7 +20,7 @@ pub(super) fn measure(bench: &Bench<'_>) -> Result<Vec<Figure>> {
     let whole = recording.whole_percent();
     Ok(vec![
         Figure::plain(
-            format!("samples lost with {:.0} processes a second", f64::from(PROCESSES) / header.seconds()),
+            format!("samples lost with {:.0} processes a second", f64::from(PROCESSES) / header.seconds),
             format!("{lost:.3} % of {}", header.samples + header.lost.samples),
         )
         .budget("0.1 %", lost < 0.1),

@@ -59,7 +59,6 @@ pub(super) fn measure(bench: &Bench<'_>) -> Result<Vec<Figure>> {
 fn build_seconds(bench: &Bench<'_>, project: &Project, beside: Beside) -> Result<f64> {
     project.clean()?;
     let times = bench.folder.join("seconds");
-    let data = bench.folder.join("perf.data");
     let mut command = match beside {
         Beside::Nobody => Command::new("env"),
         Beside::Bpfprof => {
@@ -67,19 +66,14 @@ fn build_seconds(bench: &Bench<'_>, project: &Project, beside: Beside) -> Result
             command.arg("--");
             command
         }
-        Beside::PerfFramePointers | Beside::PerfDwarf => {
-            let mut command = Command::new("perf");
-            let graph = if beside == Beside::PerfDwarf { "dwarf" } else { "fp" };
-            command.args(["record", "--quiet", "-e", "cpu-clock", "-F", "997", "--call-graph", graph, "-o"]);
-            command.arg(&data).arg("--");
-            command
-        }
+        Beside::PerfFramePointers => bench.perf_record(997, "fp"),
+        Beside::PerfDwarf => bench.perf_record(997, "dwarf"),
     };
     command.args(["bash", "-c", r#"TIMEFORMAT=%R; { time "$@" 2>&3; } 3>&2 2> "$0""#]).arg(&times);
     project.build_under(&mut command);
     let status = command.stdout(Stdio::null()).stderr(Stdio::null()).status();
     let status = status.with_context(|| format!("{:?} cannot be started", command.get_program()))?;
-    let _ = std::fs::remove_file(data);
+    let _ = std::fs::remove_file(bench.perf_data());
     let said = std::fs::read_to_string(&times).unwrap_or_default();
     said.trim()
         .parse()
