@@ -96,6 +96,9 @@ impl FileEntry {
     /// Asked for, not answered. It is taken without a seal.
     pub const REQUESTED: Self = Self { object: NO_OBJECT, first_page: 0, pages: 0, base_page: 0, seal: 0 };
 
+    /// A file that holds no object.
+    pub const NO_FILE_OBJECT: Self = Self::without_table(NO_OBJECT, false);
+
     /// An object without a table. `will_follow` says whether one may still come.
     #[must_use]
     pub const fn without_table(object: u32, will_follow: bool) -> Self {
@@ -120,7 +123,7 @@ impl FileEntry {
     }
 }
 
-/// Asks userspace for a file that a sample hit.
+/// Asks userspace for a file that a sample hit, or that a program began with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct FileRequest {
@@ -128,6 +131,8 @@ pub struct FileRequest {
     pub file: FileKey,
     /// Address of the process at which it is mapped.
     pub address: u64,
+    /// When it was asked, in nanoseconds of `CLOCK_MONOTONIC`: what the process had mapped then is the answer.
+    pub time: u64,
     /// The process.
     pub tgid: u32,
     /// Fills the word.

@@ -7,10 +7,10 @@ use core::ffi::c_void;
 
 use aya_ebpf::{
     bindings::{BPF_ANY, BPF_NOEXIST},
-    helpers::generated::bpf_find_vma,
+    helpers::generated::{bpf_find_vma, bpf_ktime_get_ns},
 };
 use profiler_common::{
-    config::target,
+    config::{target, walk},
     mapping::{
         FileEntry, FileKey, FileRequest, MAPPINGS_PER_BLOCK, MAPPINGS_PER_PROCESS, Mapping, PAGE_SHIFT,
         ProcessMappings,
@@ -44,16 +44,21 @@ pub(crate) fn discover(task: *mut c_void, tgid: u32, exec_id: u32, address: u64)
     Some(found)
 }
 
-/// Notes a mapping that exists, as the iterator over all mappings shows it.
+/// Notes a mapping that exists, as the iterator over all mappings shows it. For processes that are targets by their number, the file is
+/// asked for at once; of all others on the machine few will be hit.
 #[inline(always)]
 pub(crate) fn note_existing(task: KernelAddress, vma: KernelAddress) {
     let tgid = ids::of(task).tgid;
-    if config!(target) == target::PROCESSES && FOLLOWED.get_ptr(tgid).is_none() {
+    let by_number = config!(target) == target::PROCESSES;
+    if by_number && FOLLOWED.get_ptr(tgid).is_none() {
         return;
     }
     let mapping = describe(vma);
     if mapping.pages != 0 {
         remember(tgid, read_u64(task, config!(offsets.self_exec_id)) as u32, mapping);
+        if by_number && config!(walk) != walk::FRAME_POINTER {
+            expect(tgid, &mapping);
+        }
     }
 }
 
@@ -109,7 +114,14 @@ pub(crate) fn find(tgid: u32, exec_id: u32, address: u64) -> Option<Mapping> {
     if mapping.is_sound() && mapping.file_offset(address).is_some() { Some(mapping) } else { None }
 }
 
-/// What is known of a file. The first sample that hits an unknown one asks userspace for it.
+/// Asks userspace for the file of a mapping, if nothing is known of it.
+#[inline(always)]
+pub(crate) fn expect(tgid: u32, mapping: &Mapping) {
+    file_entry(tgid, mapping);
+}
+
+/// What is known of a file. Who meets an unknown one first asks userspace for it, which answers or forgets the question: then it is asked
+/// again.
 #[inline(always)]
 pub(crate) fn file_entry(tgid: u32, mapping: &Mapping) -> FileEntry {
     if let Some(entry) = FILES.get_ptr(mapping.file) {
@@ -117,7 +129,9 @@ pub(crate) fn file_entry(tgid: u32, mapping: &Mapping) -> FileEntry {
         return unsafe { *entry }.sound(mapping.file);
     }
     if FILES.insert(mapping.file, FileEntry::REQUESTED, BPF_NOEXIST.into()).is_ok() {
-        let request = FileRequest { file: mapping.file, address: mapping.start, tgid, padding: 0 };
+        // SAFETY: the helper takes nothing.
+        let time = unsafe { bpf_ktime_get_ns() };
+        let request = FileRequest { file: mapping.file, address: mapping.start, time, tgid, padding: 0 };
         if FILE_REQUESTS.output::<FileRequest>(request, 0).is_err() {
             // The next sample asks again.
             let _ = FILES.remove(mapping.file);

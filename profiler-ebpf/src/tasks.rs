@@ -11,7 +11,7 @@ use profiler_common::config::{target, walk};
 
 use crate::{
     config::config,
-    counters, ids,
+    counters, filter, ids,
     kernel_memory::{KernelAddress, read_u32, read_u64},
     mappings,
     maps::FOLLOWED,
@@ -54,22 +54,30 @@ pub(crate) fn exec(ctx: &RawTracePointContext) -> i32 {
     0
 }
 
-/// Notes the mapping of the program that the current task has just executed, and of its loader, where it will begin.
+/// Notes the mapping of the program that the current task has just executed, and of its loader, where it will begin. Their files are asked
+/// for now, so that the first sample finds the tables of a program that userspace knows.
 #[inline(always)]
 fn note_program() {
-    let tgid = ids::current().tgid;
-    if config!(target) == target::PROCESSES && FOLLOWED.get_ptr(tgid).is_none() {
+    let ids::Ids { tgid, tid } = ids::current();
+    if !filter::belongs(tgid, tid) {
         return;
     }
     // SAFETY: the helper takes nothing.
     let task: *mut c_void = unsafe { bpf_get_current_task_btf() }.cast();
     let exec_id = read_u64(task as u64, config!(offsets.self_exec_id)) as u32;
     let mm = read_u64(task as u64, config!(offsets.mm));
-    mappings::discover(task, tgid, exec_id, read_u64(mm, config!(mapping_offsets.start_code)));
+    note(task, tgid, exec_id, read_u64(mm, config!(mapping_offsets.start_code)));
     // A program with a loader begins in the loader.
     // SAFETY: the pointer is the current task's, from `bpf_get_current_task_btf`.
     let registers = unsafe { bpf_task_pt_regs(task.cast()) } as KernelAddress;
-    mappings::discover(task, tgid, exec_id, read_u64(registers, config!(offsets.saved_pc)));
+    note(task, tgid, exec_id, read_u64(registers, config!(offsets.saved_pc)));
+}
+
+#[inline(always)]
+fn note(task: *mut c_void, tgid: u32, exec_id: u32, address: u64) {
+    if let Some(mapping) = mappings::discover(task, tgid, exec_id, address) {
+        mappings::expect(tgid, &mapping);
+    }
 }
 
 /// `sched_process_exit(task)`: the thread is gone; with the last one, the process.

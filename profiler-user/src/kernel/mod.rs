@@ -15,7 +15,7 @@ mod row_chunks;
 mod sampler;
 mod sideband;
 mod tables;
-mod unwind_tables;
+mod unwind_maps;
 mod words;
 
 pub use accounting::{Accounting, Amount, CounterAccounting, Lost};
@@ -24,5 +24,5 @@ pub use pid_namespace::is_own as in_own_pid_namespace;
 pub use programs::{Filter, ProgramSize, Target, Walk};
 pub use sampler::{DRAINS_PER_SECOND, SampledEvent, Sampler, SamplerOptions};
 pub use sideband::{BuildId, Mapped, MappedFile, Sideband, SidebandRecord};
-pub use tables::RawSample;
-pub use unwind_tables::Placed;
+pub use tables::{RawSample, wait_for_running_programs};
+pub use unwind_maps::{Placement, UnwindMaps};

@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd};
 
-use aya::maps::{HashMap, Map, MapData, MapError, RingBuf};
+use aya::maps::{HashMap, Map, MapData, MapError};
 use aya::programs::{Iter, PerfEvent, ProgramError, RawTracePoint};
 use aya::{Btf, Ebpf, EbpfError, EbpfLoader};
 use profiler_common::config::{Config, target, walk};
@@ -10,13 +10,12 @@ use profiler_common::counters;
 use profiler_common::limits::{
     COMM_LEN, FEWER_USER_FRAMES, GENERATIONS, MAX_EVENTS, MAX_FOLLOWED, MAX_USER_FRAMES,
 };
-use profiler_common::mapping::{FileEntry, FileKey, ProcessMappings};
+use profiler_common::mapping::ProcessMappings;
 use profiler_common::sample::TableLayout;
 use profiler_common::tally;
 
 use super::bpf_log::BpfLog;
 use super::link::{self, MappingIterator};
-use super::row_chunks::Places;
 use super::{KernelError, btf, pid_namespace};
 use crate::events::CountingEvent;
 use crate::types::{Tgid, Tid};
@@ -251,22 +250,13 @@ impl Programs {
         Ok(())
     }
 
-    /// Says what is known of a file.
-    pub(super) fn set_file(&mut self, file: FileKey, entry: FileEntry) -> Result<(), KernelError> {
-        let mut files: HashMap<&mut MapData, u64, Entry> = map(&mut self.ebpf, "FILES")?;
-        files.insert(file.0, Entry(entry.sealed(file)), 0).map_err(|error| map_refused(&error))
-    }
-
-    /// Takes the ring in which programs ask for files.
-    pub(super) fn take_file_requests(&mut self) -> Result<RingBuf<MapData>, KernelError> {
-        let map = self.ebpf.take_map("FILE_REQUESTS").ok_or(KernelError::Object("FILE_REQUESTS"))?;
-        RingBuf::try_from(map).map_err(|_| KernelError::Object("FILE_REQUESTS"))
-    }
-
-    /// The places for chunks of unwind rows, once.
-    pub(super) fn take_row_chunks(&mut self) -> Result<Places, KernelError> {
-        let map = self.ebpf.take_map("ROW_CHUNKS").ok_or(KernelError::Object("ROW_CHUNKS"))?;
-        Places::try_from(map).map_err(|_| KernelError::Object("ROW_CHUNKS"))
+    /// A map, once: who takes it writes and reads it from then on.
+    pub(super) fn take<T: TryFrom<Map, Error = MapError>>(
+        &mut self,
+        name: &'static str,
+    ) -> Result<T, KernelError> {
+        let map = self.ebpf.take_map(name).ok_or(KernelError::Object(name))?;
+        T::try_from(map).map_err(|_| KernelError::Object(name))
     }
 
     /// Passes on what programs said.
@@ -346,14 +336,6 @@ struct Mappings(ProcessMappings);
 
 // SAFETY: `ProcessMappings` is `repr(C)` and consists of integers without padding between them.
 unsafe impl aya::Pod for Mappings {}
-
-/// An entry of the map of files, as aya wants to see it.
-#[derive(Clone, Copy)]
-#[repr(transparent)]
-struct Entry(FileEntry);
-
-// SAFETY: `FileEntry` is `repr(C)` and consists of integers without padding between them.
-unsafe impl aya::Pod for Entry {}
 
 /// The configuration as aya wants to see it.
 #[derive(Clone, Copy)]
@@ -464,10 +446,6 @@ const VERIFIER_STATISTICS: &str = "verification time";
 
 /// Lines of the verifier's log that are shown.
 const VERIFIER_LINES: usize = 12;
-
-fn map_refused(error: &MapError) -> KernelError {
-    KernelError::Load { cause: error_chain(error) }
-}
 
 fn map_full(error: &MapError) -> KernelError {
     KernelError::Load {

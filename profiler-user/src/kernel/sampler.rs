@@ -3,11 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Add as _;
 
-use aya::maps::{MapData, RingBuf};
-use bytes::Buf as _;
 use profiler_common::counters::Whose;
 use profiler_common::limits::{MAX_KERNEL_FRAMES, MAX_USER_FRAMES};
-use profiler_common::mapping::{FileKey, FileRequest};
 use profiler_common::sample::TableLayout;
 use profiler_common::tally::Fate;
 
@@ -17,11 +14,9 @@ use super::armed::Armed;
 use super::idle::IdleTime;
 use super::programs::{Filter, Layout, ProgramSize, Programs, Target};
 use super::tables::{RawSample, Tables};
-use super::unwind_tables::{Placed, UnwindTables};
+use super::unwind_maps::UnwindMaps;
 use crate::events::{Counted, CpuId, EventSpec, HostFacts, Precise, Rate, Refusal, cpus};
-use crate::processes::ObjectId;
 use crate::types::Tgid;
-use crate::unwind::Table;
 
 /// How often the tables are drained, in times a second. The size of the tables follows from it.
 pub const DRAINS_PER_SECOND: u32 = 5;
@@ -63,8 +58,6 @@ pub struct Sampler {
     options: SamplerOptions,
     armed: BTreeMap<CpuId, Armed>,
     tables: Tables,
-    unwind_tables: UnwindTables,
-    file_requests: RingBuf<MapData>,
     programs: Programs,
     running: bool,
     /// What CPUs had counted that went offline, by event.
@@ -77,10 +70,10 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Loads the programs and opens the events, disabled.
+    /// Loads the programs and opens the events, disabled. The maps of unwind tables are for another to keep.
     ///
     /// The targets' children are followed from here on.
-    pub fn load(options: SamplerOptions) -> Result<Self, KernelError> {
+    pub fn load(options: SamplerOptions) -> Result<(Self, UnwindMaps), KernelError> {
         let cpu_limit = cpus::possible()?.last().map_or(1, |cpu| cpu.0 + 1);
         let layout = Layout {
             tables: table_layout(options.events.iter().map(|event| event.rate), cpu_limit),
@@ -96,8 +89,7 @@ impl Sampler {
             libc::malloc_trim(0)
         };
         let tables = Tables::map(&programs, layout)?;
-        let unwind_tables = UnwindTables::new(&mut programs, options.unwind_memory)?;
-        let file_requests = programs.take_file_requests()?;
+        let unwind_maps = UnwindMaps::take(&mut programs, options.unwind_memory)?;
         let mut sampler = Self {
             retired: vec![Counted::default(); options.events.len()],
             retired_counters: vec![Counted::default(); options.counters.len()],
@@ -105,8 +97,6 @@ impl Sampler {
             options,
             armed: BTreeMap::new(),
             tables,
-            unwind_tables,
-            file_requests,
             programs,
             running: false,
             idle_time: IdleTime::default(),
@@ -115,7 +105,7 @@ impl Sampler {
         if sampler.armed.is_empty() {
             return Err(KernelError::NoCpu);
         }
-        Ok(sampler)
+        Ok((sampler, unwind_maps))
     }
 
     /// What the sample program that the kernel took can do.
@@ -137,61 +127,6 @@ impl Sampler {
     /// Makes the kernel side look the mappings of a process up again: one of them was replaced.
     pub fn forget_mappings(&mut self, tgid: Tgid) -> Result<(), KernelError> {
         self.programs.forget_mappings(tgid)
-    }
-
-    /// Files that samples hit and nothing is known of. The kernel asks once for each.
-    pub fn file_requests(&mut self) -> Vec<FileRequest> {
-        let mut requests = Vec::new();
-        while let Some(bytes) = self.file_requests.next() {
-            let mut bytes: &[u8] = &bytes;
-            let (file, address, tgid) =
-                (bytes.try_get_u64_ne(), bytes.try_get_u64_ne(), bytes.try_get_u32_ne());
-            if let (Ok(file), Ok(address), Ok(tgid)) = (file, address, tgid) {
-                requests.push(FileRequest { file: FileKey(file), address, tgid, padding: 0 });
-            }
-        }
-        requests
-    }
-
-    /// Makes the object of a file known: its frames are recognised in every process, and walked by its table where that is placed.
-    /// `will_follow` says whether a table may still come.
-    pub fn announce(
-        &mut self,
-        file: FileKey,
-        object: ObjectId,
-        will_follow: bool,
-    ) -> Result<(), KernelError> {
-        self.unwind_tables.announce(&mut self.programs, file, object, will_follow)
-    }
-
-    /// Gives the kernel side the unwind table of an object that these files hold.
-    pub fn place_table(
-        &mut self,
-        files: &[FileKey],
-        object: ObjectId,
-        table: &Table,
-    ) -> Result<Placed, KernelError> {
-        self.unwind_tables.place(&mut self.programs, files, object, table)
-    }
-
-    /// Makes room ahead for unwind tables that will have this many rows together.
-    pub fn expect_rows(&mut self, rows: usize) {
-        self.unwind_tables.expect_rows(rows);
-    }
-
-    /// Takes the unwind tables of these objects back, to make room for others.
-    pub fn withdraw_tables(&mut self, objects: &[ObjectId]) -> Result<(), KernelError> {
-        self.unwind_tables.withdraw(&mut self.programs, objects)
-    }
-
-    /// Rows of unwind tables that there is room for.
-    pub fn free_unwind_rows(&self) -> usize {
-        self.unwind_tables.free_rows()
-    }
-
-    /// Bytes that unwind tables take in the kernel.
-    pub fn unwind_bytes(&self) -> u64 {
-        self.unwind_tables.bytes()
     }
 
     /// Starts sampling.
@@ -233,7 +168,8 @@ impl Sampler {
         self.armed.keys().copied()
     }
 
-    /// Changes tables: all samples from before the call are in those that the next [`Self::drain`] reads.
+    /// Changes tables: all samples from before the call are in those that the next [`Self::drain`] reads, once the programs that were running
+    /// at the call [have ended](super::wait_for_running_programs).
     pub fn switch_tables(&mut self) {
         self.tables.switch();
     }

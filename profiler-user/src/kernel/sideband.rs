@@ -130,10 +130,10 @@ pub struct Sideband {
     rings: BTreeMap<CpuId, Ring>,
     /// Becomes readable when a ring has records.
     readiness: OwnedFd,
-    /// Records read but later than the last cut, by time.
+    /// Records that were looked at and are later than the last cut.
     pending: Vec<(MonotonicTime, SidebandRecord)>,
-    /// How many of them, from the first on, were looked at.
-    looked_at: usize,
+    /// Records that were read and not looked at, since others from before them may still be unread.
+    unseen: Vec<(MonotonicTime, SidebandRecord)>,
     lost: u64,
 }
 
@@ -149,7 +149,7 @@ impl Sideband {
         let readiness = epoll::create(epoll::CreateFlags::CLOEXEC)
             .map_err(|error| KernelError::System { call: "epoll_create1", error: error.into() })?;
         let mut sideband =
-            Self { rings: BTreeMap::new(), readiness, pending: Vec::new(), looked_at: 0, lost: 0 };
+            Self { rings: BTreeMap::new(), readiness, pending: Vec::new(), unseen: Vec::new(), lost: 0 };
         for cpu in cpus {
             sideband.add_cpu(cpu)?;
         }
@@ -161,7 +161,7 @@ impl Sideband {
         let gone: Vec<CpuId> = self.rings.keys().filter(|cpu| !online.contains(cpu)).copied().collect();
         for cpu in gone {
             if let Some(mut ring) = self.rings.remove(&cpu) {
-                self.lost += read_ring(&mut ring, &mut self.pending);
+                self.lost += read_ring(&mut ring, &mut self.unseen);
             }
         }
         let new: Vec<CpuId> = online.iter().filter(|cpu| !self.rings.contains_key(cpu)).copied().collect();
@@ -182,24 +182,22 @@ impl Sideband {
         Ok(())
     }
 
-    /// Reads the rings and shows the records that are new, in no order across CPUs; they stay to be taken.
-    pub fn look(&mut self) -> impl Iterator<Item = &SidebandRecord> {
-        self.read();
-        // Those of a CPU that went offline were read before.
-        let known = std::mem::replace(&mut self.looked_at, self.pending.len());
-        self.pending[known..].iter().map(|(_, record)| record)
+    /// Reads the rings and shows the records from before this call that are new, in the order of time across CPUs; they stay to be taken.
+    pub fn look(&mut self) -> &[(MonotonicTime, SidebandRecord)] {
+        let until = MonotonicTime::now();
+        for ring in self.rings.values_mut() {
+            self.lost += read_ring(ring, &mut self.unseen);
+        }
+        let known = self.pending.len();
+        self.pending.extend(split_until(&mut self.unseen, until));
+        &self.pending[known..]
     }
 
     /// The records up to and including this time that were looked at and not taken yet, ordered by time across CPUs.
     ///
     /// The caller makes sure that none from before `until` was still being written when it [looked](Self::look).
     pub fn take_until(&mut self, until: MonotonicTime) -> Vec<(MonotonicTime, SidebandRecord)> {
-        // Stable: records of one CPU keep their order at equal times.
-        self.pending.sort_by_key(|(time, _)| *time);
-        let later = self.pending.partition_point(|(time, _)| *time <= until);
-        let rest = self.pending.split_off(later);
-        self.looked_at = rest.len();
-        std::mem::replace(&mut self.pending, rest)
+        split_until(&mut self.pending, until)
     }
 
     /// Records that the kernel could not write because a ring was full, so far.
@@ -207,12 +205,18 @@ impl Sideband {
     pub fn lost(&self) -> u64 {
         self.lost
     }
+}
 
-    fn read(&mut self) {
-        for ring in self.rings.values_mut() {
-            self.lost += read_ring(ring, &mut self.pending);
-        }
-    }
+/// Takes out the records up to and including this time, and orders them.
+fn split_until(
+    records: &mut Vec<(MonotonicTime, SidebandRecord)>,
+    until: MonotonicTime,
+) -> Vec<(MonotonicTime, SidebandRecord)> {
+    // Stable: records of one CPU keep their order at equal times.
+    records.sort_by_key(|(time, _)| *time);
+    let later = records.partition_point(|(time, _)| *time <= until);
+    let rest = records.split_off(later);
+    std::mem::replace(records, rest)
 }
 
 impl AsFd for Sideband {
@@ -346,6 +350,14 @@ fn at(metadata: &RecordMetadata, record: SidebandRecord) -> Parsed {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn records_are_taken_in_the_order_of_time() {
+        let record = |time, tgid| (MonotonicTime(time), SidebandRecord::Exited { tgid: Tgid(tgid) });
+        let mut records = vec![record(5, 1), record(9, 2), record(3, 3), record(5, 4)];
+        assert_eq!(split_until(&mut records, MonotonicTime(5)), [record(3, 3), record(5, 1), record(5, 4)]);
+        assert_eq!(records, [record(9, 2)]);
+    }
 
     #[test]
     fn build_ids_keep_their_length() {

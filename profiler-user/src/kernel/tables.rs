@@ -88,16 +88,15 @@ impl Tables {
         })
     }
 
-    /// Lets the programs write the other tables, and waits until none still writes the ones they leave.
+    /// Lets the programs write the other tables. One that runs may still write those that are left.
     ///
     /// All that was sampled before the call lies in the tables that [`Self::drain`] then reads.
     pub(super) fn switch(&mut self) {
         self.generation ^= 1;
         self.state.store(state::GENERATION as usize, u64::from(self.generation));
-        wait_for_running_programs();
     }
 
-    /// Reads and empties the tables that were left at the last switch.
+    /// Reads and empties the tables that were left at the last switch. The caller has [waited](wait_for_running_programs) since.
     pub(super) fn drain(&mut self, mut each: impl FnMut(&RawSample<'_>)) {
         for cpu in 0..self.cpus {
             let table = TableLayout::table(cpu, self.generation ^ 1);
@@ -183,8 +182,8 @@ const SLOT_WORDS: usize = size_of::<SampleSlot>() / 8;
 
 /// Returns when every BPF program that was running at the call has ended.
 ///
-/// Programs run inside RCU read-side sections, and this command waits for all of those (`membarrier(2)`).
-pub(super) fn wait_for_running_programs() {
+/// Programs run inside RCU read-side sections, and this command waits for all of those (`membarrier(2)`). It takes 10 ms and more.
+pub fn wait_for_running_programs() {
     // SAFETY: the command takes no memory.
     let result = unsafe { libc::syscall(libc::SYS_membarrier, libc::MEMBARRIER_CMD_GLOBAL, 0, 0) };
     if result != 0 {

@@ -17,4 +17,4 @@ pub use objects::{BackingFile, Object, ObjectId, Objects, Unreadable};
 pub(crate) use paths::short_name;
 pub use perf_maps::PerfMaps;
 pub use root::Root;
-pub use scan::{descendants, everyone, mappings, process_of_thread};
+pub use scan::{descendants, everyone, mapping_at, mappings, process_of_thread};

@@ -115,6 +115,8 @@ pub struct Objects {
     by_identity: HashMap<Identity, ObjectId>,
     /// `None` for files that hold no object: memory that a process makes code in.
     by_mapping: HashMap<MappingKey, Option<ObjectId>>,
+    /// By the files that were opened: an object has as many as there are copies of it.
+    by_file: HashMap<FileKey, ObjectId>,
     perf_maps: PerfMaps,
     roots: Roots,
     seen: u64,
@@ -151,6 +153,9 @@ const MAX_OPEN: u64 = 16_384;
 /// Up to this many objects none is dropped.
 const FEW_OBJECTS: usize = 4096;
 
+/// More files than this are not remembered, whatever objects they hold.
+const MANY_FILES: usize = 32_768;
+
 /// Opens of one object that may fail before it is given up.
 const MAX_FAILURES: u32 = 32;
 
@@ -170,6 +175,7 @@ impl Objects {
             next: 0,
             by_identity: HashMap::new(),
             by_mapping: HashMap::new(),
+            by_file: HashMap::new(),
             perf_maps: PerfMaps::default(),
             roots: Roots::default(),
             seen: 0,
@@ -195,6 +201,12 @@ impl Objects {
             BackingFile::Vdso => Some(FileKey::VDSO),
             BackingFile::Vsyscall | BackingFile::Unreadable(_) => None,
         }
+    }
+
+    /// The object of a file that was opened; `None` when no file with this key was.
+    #[must_use]
+    pub fn with_key(&self, file: FileKey) -> Option<ObjectId> {
+        self.by_file.get(&file).copied()
     }
 
     /// All objects with their numbers.
@@ -234,7 +246,8 @@ impl Objects {
     /// Later, if something that `referred` leaves out is asked for.
     pub fn forget(&mut self, referred: impl FnOnce() -> HashSet<ObjectId>) {
         let seen_before = mem::replace(&mut self.seen_before, self.seen);
-        let entries = |objects: &Self| objects.objects.len().max(objects.by_mapping.len());
+        let entries =
+            |objects: &Self| objects.objects.len().max(objects.by_mapping.len()).max(objects.by_file.len());
         if entries(self) <= self.enough {
             return;
         }
@@ -242,6 +255,14 @@ impl Objects {
         self.objects.retain(|id, object| object.last_seen > seen_before || referred.contains(id));
         self.by_identity.retain(|_, id| self.objects.contains_key(id));
         self.by_mapping.retain(|_, id| id.is_some_and(|id| self.objects.contains_key(&id)));
+        self.by_file.retain(|_, id| self.objects.contains_key(id));
+        // One object may be seen at any number of paths, and in any number of copies. What is asked for again is looked up again.
+        if self.by_mapping.len() > MANY_FILES {
+            self.by_mapping.clear();
+        }
+        if self.by_file.len() > MANY_FILES {
+            self.by_file.clear();
+        }
         self.open = self.objects.values().filter(|object| object.is_open()).count();
         self.enough = FEW_OBJECTS.max(entries(self) * 2);
     }
@@ -271,7 +292,12 @@ impl Objects {
         }
         let id = open_object(tgid, mapped, path).map(|(identity, object)| {
             let root = self.roots.of(tgid);
-            self.admit(identity, Object { root, ..object })
+            let file = object.stamp.map(FileStamp::key);
+            let id = self.admit(identity, Object { root, ..object });
+            if let Some(file) = file {
+                self.by_file.insert(file, id);
+            }
+            id
         });
         self.by_mapping.insert(key, id);
         id

@@ -15,6 +15,12 @@ pub fn mappings(tgid: Tgid) -> Vec<Mapped> {
     maps.split(|&byte| byte == b'\n').filter_map(executable_mapping).collect()
 }
 
+/// The executable mapping of a process that holds this address now.
+#[must_use]
+pub fn mapping_at(tgid: Tgid, address: UserAddress) -> Option<Mapped> {
+    mappings(tgid).into_iter().find(|mapped| address.0.wrapping_sub(mapped.start.0) < mapped.len)
+}
+
 /// These processes and all that descend from them now.
 #[must_use]
 pub fn descendants(of: &[Tgid]) -> HashSet<Tgid> {

@@ -10,6 +10,8 @@ use anyhow::{Context as _, bail};
 pub(super) struct Cgroup {
     pub id: u64,
     pub level: u32,
+    /// Its path as `/proc/PID/cgroup` shows it.
+    pub path: String,
 }
 
 /// Finds the cgroup: a folder below a mount of the hierarchy, or a path in it as `/proc/PID/cgroup` shows it.
@@ -32,7 +34,8 @@ pub(super) fn find(path: &Path) -> anyhow::Result<Cgroup> {
     let level = below.components().filter(|part| matches!(part, Component::Normal(_))).count();
     // On 64-bit kernels the identifier is the inode number (kernfs).
     let id = fs::metadata(&folder).with_context(|| format!("cannot read {}", folder.display()))?.ino();
-    Ok(Cgroup { id, level: u32::try_from(level).unwrap_or(u32::MAX) })
+    let path = format!("/{}", below.to_string_lossy());
+    Ok(Cgroup { id, level: u32::try_from(level).unwrap_or(u32::MAX), path })
 }
 
 /// Where the version 2 hierarchy is mounted. Blanks in the path are written as `\040` (`fstab(5)`).

@@ -3,15 +3,16 @@
 mod cgroup;
 mod command;
 mod conditions;
+mod eager;
 mod event;
+mod fresh;
 mod privileges;
 mod progress;
 mod readiness;
 mod report;
 mod session;
-mod table_use;
 mod target;
-mod unwinding;
+mod unwind_tables;
 
 use std::os::fd::AsFd;
 use std::process::ExitCode;
@@ -19,10 +20,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval, sleep_until};
 
 use crate::cli::{Options, Verbosity};
-use crate::kernel::DRAINS_PER_SECOND;
+use crate::kernel::{DRAINS_PER_SECOND, wait_for_running_programs};
 use crate::output::file::remove_unfinished;
 use crate::precedence::Precedence;
 use crate::present::Outputs;
@@ -207,21 +209,32 @@ async fn sample(
     let readiness =
         session.sideband_fd().as_fd().try_clone_to_owned().context("cannot watch the side-band records")?;
     let readiness = watch(readiness).context("cannot watch the side-band records")?;
+    let requests = session.requests_fd().and_then(watch).context("cannot watch for requests of programs")?;
     let mut may_look = begun;
     let _precedence = Precedence::take();
     let mut line = StatusLine::new(options.output.verbosity > Verbosity::Quiet);
-    loop {
+    // Waits for programs, while others still ask for files.
+    let mut ended_slice: Option<JoinHandle<()>> = None;
+    let stop = loop {
         tokio::select! {
-            () = sleep_until(deadline) => return Ok(Stop::Duration),
-            signal = signals.next() => return Ok(Stop::Signal(signal)),
-            () = target_ended(&mut targets, running) => return Ok(Stop::TargetEnded),
+            () = sleep_until(deadline) => break Stop::Duration,
+            signal = signals.next() => break Stop::Signal(signal),
+            () = target_ended(&mut targets, running) => break Stop::TargetEnded,
             placed = session.place_table() => placed?,
-            _ = drain.tick() => {
-                session.next_slice()?;
+            _ = drain.tick(), if ended_slice.is_none() => {
+                session.end_slice()?;
+                ended_slice = Some(tokio::task::spawn_blocking(wait_for_running_programs));
+            }
+            () = ended(&mut ended_slice) => {
+                session.take_slice()?;
                 progress::show(&mut line, session.status());
                 if !targets.threads_live() {
-                    return Ok(Stop::TargetEnded);
+                    break Stop::TargetEnded;
                 }
+            }
+            asked = requests.readable() => {
+                session.open_new_objects()?;
+                asked.context("cannot watch for requests of programs")?.clear_ready();
             }
             ready = readable_from(may_look, &readiness) => {
                 session.open_new_objects()?;
@@ -229,7 +242,22 @@ async fn sample(
                 may_look = tokio::time::Instant::now() + LOOK_PAUSE;
             }
         }
+    };
+    if ended_slice.is_some() {
+        ended(&mut ended_slice).await;
+        session.take_slice()?;
     }
+    Ok(stop)
+}
+
+/// Returns when the programs have ended that may still write a slice that was ended; never when none was.
+async fn ended(slice: &mut Option<JoinHandle<()>>) {
+    match slice {
+        // A thread that panicked waits no more either.
+        Some(waiting) => drop(waiting.await),
+        None => std::future::pending().await,
+    }
+    *slice = None;
 }
 
 async fn target_ended(targets: &mut Watch, running: Option<&Running>) {

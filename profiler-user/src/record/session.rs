@@ -1,7 +1,8 @@
 //! A recording in progress: the sampler, the process history, and what was drained so far.
 
 use std::collections::{BTreeSet, HashSet};
-use std::os::fd::AsFd;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
@@ -9,22 +10,26 @@ use std::time::{Duration, Instant, SystemTime};
 use profiler_common::mapping::{FileRequest, PAGE_SHIFT};
 
 use super::conditions::spoilers;
+use super::eager::Eager;
 use super::event::ChosenEvents;
+use super::fresh::{Fresh, FreshMappings};
 use super::target::ResolvedTarget;
-use super::unwinding::{Figures, Unwinding};
+use super::unwind_tables::{Answer, Figures, UnwindTables};
 use crate::cli::Options;
 use crate::events::{Counted, CpuId, cpus};
 use crate::kernel::{
     Accounting, CounterAccounting, Filter, KernelError, Mapped, ProgramSize, SampledEvent, Sampler,
-    SamplerOptions, Sideband, SidebandRecord, Target, Walk,
+    SamplerOptions, Sideband, SidebandRecord, Target, Walk, wait_for_running_programs,
 };
 use crate::output::counted;
-use crate::processes::{Cgroups, History, ObjectId, Objects, Scope, descendants, everyone, mappings};
+use crate::processes::{
+    Cgroups, History, Location, ObjectId, Objects, Scope, descendants, everyone, mapping_at, mappings,
+};
 use crate::profile::{
     Attribution, EventId, EventInfo, Header, LostInfo, Profile, Recording, Slices, StacksInfo,
 };
 use crate::symbols::{SymbolOptions, symbolize};
-use crate::types::{MonotonicTime, Tgid};
+use crate::types::{MonotonicTime, Tgid, UserAddress};
 
 /// A recording in progress.
 pub(super) struct Session {
@@ -33,9 +38,15 @@ pub(super) struct Session {
     history: History,
     cgroups: Cgroups,
     objects: Objects,
-    unwinding: Unwinding,
-    /// Whether tables are made for every object that is mapped, and not only for those that samples hit.
-    eager: bool,
+    tables: UnwindTables,
+    /// Mappings that the history does not know yet.
+    fresh: FreshMappings,
+    /// When the tables were switched last.
+    cut: MonotonicTime,
+    /// Until when the history knows all.
+    history_until: MonotonicTime,
+    /// Whose objects get their tables when they are mapped, and not only when samples hit them.
+    eager: Eager,
     /// The target's processes, as far as they are known at this moment.
     family: HashSet<Tgid>,
     recording: Recording,
@@ -80,7 +91,7 @@ impl Session {
         // First the records, then the scan of /proc: what changes in between is in the records.
         let sideband = Sideband::open(cpus::online()?)?;
         let vdso = mappings(Tgid(std::process::id())).into_iter().find(|mapped| mapped.path == b"[vdso]");
-        let sampler = Sampler::load(SamplerOptions {
+        let (sampler, unwind_maps) = Sampler::load(SamplerOptions {
             events: events.sampled(),
             counters: events.read().to_vec(),
             target: target.kernel.clone(),
@@ -108,9 +119,12 @@ impl Session {
             history: History::new(target.scope),
             cgroups: Cgroups::default(),
             objects: Objects::default(),
-            unwinding: Unwinding::start(walk)
+            tables: UnwindTables::start(walk, unwind_maps)
                 .map_err(|error| KernelError::System { call: "starting a thread", error })?,
-            eager: target.scope == Scope::Descendants && options.user_frames,
+            fresh: FreshMappings::default(),
+            cut: MonotonicTime(0),
+            history_until: MonotonicTime(0),
+            eager: Eager::of(target, options.user_frames),
             family: HashSet::new(),
             recording: Recording::default(),
             events,
@@ -125,7 +139,7 @@ impl Session {
         if let Some(vdso) = vdso
             && let Some(object) = session.objects.find(Tgid(std::process::id()), &vdso)
         {
-            session.unwinding.provide(object, &session.objects, &mut session.sampler)?;
+            session.tables.provide(object, &session.objects)?;
         }
         session.learn_processes(options, target)?;
         Ok(session)
@@ -133,7 +147,7 @@ impl Session {
 
     /// Waits a moment for the unwind tables of what the target has mapped.
     pub(super) async fn settle(&mut self) -> Result<(), KernelError> {
-        self.unwinding.settle(PATIENCE, &mut self.sampler).await
+        self.tables.settle(PATIENCE).await
     }
 
     /// Starts sampling.
@@ -147,66 +161,108 @@ impl Session {
         &self.sideband
     }
 
+    /// A descriptor that becomes readable when programs ask for files.
+    pub(super) fn requests_fd(&self) -> io::Result<OwnedFd> {
+        self.tables.requests_fd()
+    }
+
     /// Opens the objects that processes have just mapped, while the processes live, and answers what the kernel side asks for.
     pub(super) fn open_new_objects(&mut self) -> Result<(), KernelError> {
         self.look()?;
-        // The records were looked at, but the history has yet to take them.
-        let requests = self.sampler.file_requests();
-        self.answer(requests, true)
+        self.answer_requests()
     }
 
     /// Looks at side-band records that are new: each is looked at once, here.
     fn look(&mut self) -> Result<(), KernelError> {
         let (mut found, mut changed) = (Vec::new(), HashSet::new());
-        for record in self.sideband.look() {
+        for (time, record) in self.sideband.look() {
             self.cgroups.follow(record);
+            self.fresh.note(*time, record);
             match record {
                 SidebandRecord::Forked { parent, child } if self.family.contains(parent) => {
                     self.family.insert(*child);
                 }
-                SidebandRecord::Mapped { tgid, mapped } if !self.eager || self.family.contains(tgid) => {
-                    found.extend(self.objects.find(*tgid, mapped));
+                SidebandRecord::Mapped { tgid, mapped }
+                    if self.history.scope() == Scope::All || self.family.contains(tgid) =>
+                {
+                    let object = self.objects.find(*tgid, mapped);
+                    self.fresh.note_mapped(*time, *tgid, mapped, object);
                     if self.history.replaces(*tgid, mapped) {
                         self.sampler.forget_mappings(*tgid)?;
                     }
-                    changed.insert(*tgid);
+                    if self.eager.wants(*tgid, &self.cgroups) {
+                        found.extend(object);
+                        changed.insert(*tgid);
+                    }
                 }
                 _ => {}
             }
         }
-        if self.eager {
-            changed.into_iter().try_for_each(|tgid| self.sampler.note_mappings(tgid))?;
-            self.provide(found)?;
-        }
-        Ok(())
+        changed.into_iter().try_for_each(|tgid| self.sampler.note_mappings(tgid))?;
+        self.provide(found)
     }
 
     /// Makes room for the next unwind table that is compiled, or places it.
     pub(super) async fn place_table(&mut self) -> Result<(), KernelError> {
-        match self.unwinding.news().await {
-            Some(news) => self.unwinding.take(&news, &mut self.sampler),
+        match self.tables.news().await {
+            Some(news) => self.tables.take(&news),
             None => std::future::pending().await,
         }
     }
 
-    fn answer(&mut self, requests: Vec<FileRequest>, is_behind: bool) -> Result<(), KernelError> {
-        self.unwinding.answer(requests, is_behind, &self.history, &self.objects, &mut self.sampler)
+    fn answer_requests(&mut self) -> Result<(), KernelError> {
+        for request in self.tables.requests() {
+            let answer = self.answer(&request);
+            self.tables.answer(request, answer, &self.objects)?;
+        }
+        Ok(())
     }
 
-    /// Takes over what was sampled since the last drain, and begins the next slice of time.
-    pub(super) fn next_slice(&mut self) -> Result<(), KernelError> {
+    /// What an asked-for file is: known by its key, or by what the process that met it had mapped at that moment.
+    fn answer(&mut self, request: &FileRequest) -> Answer {
+        let FileRequest { file, address, time, tgid, .. } = *request;
+        let (tgid, address, time) = (Tgid(tgid), UserAddress(address), MonotonicTime(time));
+        if let Some(object) = self.objects.with_key(file) {
+            return Answer::Object(object);
+        }
+        let is_behind = time > self.history_until;
+        match self.fresh.find(tgid, address, time) {
+            Fresh::Mapped(Some(object)) => return Answer::Object(object),
+            Fresh::Mapped(None) => return Answer::NoObject,
+            Fresh::Unknown if is_behind => return Answer::NotYet,
+            Fresh::Unknown | Fresh::Unchanged => {}
+        }
+        match self.history.locate(tgid, address, time) {
+            Location::Object { object, .. } => Answer::Object(object),
+            Location::Anonymous => Answer::NoObject,
+            Location::Unknown if is_behind => Answer::NotYet,
+            // Its records may be lost.
+            Location::Unknown => match mapping_at(tgid, address) {
+                Some(mapped) => self.objects.find(tgid, &mapped).map_or(Answer::NoObject, Answer::Object),
+                None => Answer::Unknown,
+            },
+        }
+    }
+
+    /// Ends a slice of time: what is sampled from now on belongs to the next.
+    pub(super) fn end_slice(&mut self) -> Result<(), KernelError> {
+        self.follow_cpus()?;
+        self.cut = MonotonicTime::now();
+        self.sampler.switch_tables();
+        Ok(())
+    }
+
+    /// Takes over the slice that was ended, after the programs that were running then [have ended](wait_for_running_programs), and begins
+    /// the next.
+    pub(super) fn take_slice(&mut self) -> Result<(), KernelError> {
         self.drain()?;
         self.recording.next_slice();
         Ok(())
     }
 
+    /// Takes over what was sampled up to the cut. The kernel has written all side-band records from before it.
     fn drain(&mut self) -> Result<(), KernelError> {
-        self.follow_cpus()?;
-        // Read before the cut, so that the history knows all that was mapped when they were made.
-        let requests = self.sampler.file_requests();
-        let cut = MonotonicTime::now();
-        // Waits for what the kernel is writing, so that the side-band records up to the cut are whole too.
-        self.sampler.switch_tables();
+        let cut = self.cut;
         self.look()?;
         for (time, record) in self.sideband.take_until(cut) {
             // It may take the place of one that came with it.
@@ -217,8 +273,12 @@ impl Session {
             }
             self.history.apply(time, record, &mut self.objects);
         }
+        self.fresh.forget_until(cut);
+        self.history_until = cut;
         self.answer_lost_records(cut);
-        let Self { sampler, recording, history, launched, unwinding, cgroups, .. } = self;
+        // Before what ended is forgotten.
+        self.answer_requests()?;
+        let Self { sampler, recording, history, launched, tables, cgroups, .. } = self;
         sampler.drain(|sample| {
             // Until it executes its program, a command is a copy of this process.
             let waits =
@@ -227,16 +287,16 @@ impl Session {
                 let frames = recording.add(sample, history, cgroups.of(sample.tgid));
                 // The header speaks of the main event's stacks.
                 if sample.event == EventId::MAIN.0 {
-                    unwinding.observe(frames, sample);
+                    tables.observe(frames, sample);
                 }
             }
         });
-        unwinding.end_drain(&self.objects, sampler);
+        tables.end_drain(&self.objects);
         self.history.forget_before(cut);
         self.cgroups.retain(|tgid| self.history.knows(tgid));
-        let Self { objects, recording, history, unwinding, .. } = self;
-        objects.forget(|| history.objects().chain(recording.objects()).chain(unwinding.objects()).collect());
-        self.answer(requests, false)
+        let Self { objects, recording, history, tables, .. } = self;
+        objects.forget(|| history.objects().chain(recording.objects()).chain(tables.objects()).collect());
+        Ok(())
     }
 
     /// Records that are lost may have told of forks, execs and mappings: what `/proc` shows stands in for them from now on.
@@ -269,12 +329,12 @@ impl Session {
 
     /// What unwinding took, in words for who wants to know more.
     pub(super) fn unwinding_figures(&self) -> String {
-        let Figures { tables, rows, took, refused, withdrawn } = self.unwinding.figures();
+        let Figures { tables, rows, took, refused, withdrawn, bytes } = self.tables.figures();
         format!(
             "unwind tables of {} with {} took {took:.1?} of other threads and {} MiB of the kernel's memory; {withdrawn} made room for others, {refused} did not fit (--unwind-memory)",
             counted(tables as u64, "object"),
             counted(rows as u64, "row"),
-            self.sampler.unwind_bytes() >> 20,
+            bytes >> 20,
         )
     }
 
@@ -284,8 +344,11 @@ impl Session {
         let elapsed = self.begun.elapsed();
         self.cpus = self.sampler.cpus().count();
         // Two drains: one for the tables in use, one for a sample that was being taken.
-        self.drain()?;
-        self.drain()?;
+        for _ in 0..2 {
+            self.end_slice()?;
+            wait_for_running_programs();
+            self.drain()?;
+        }
         let mut header = self.header(elapsed);
         header.notes.extend(spoilers(&header));
         Ok(Recorded { recording: self.recording, objects: self.objects, header })
@@ -299,7 +362,7 @@ impl Session {
             Scope::Descendants => {
                 self.family = self.follow_family(options, target)?;
                 self.family.clone().into_iter().for_each(|tgid| self.learn(tgid));
-                if self.eager {
+                if !matches!(self.eager, Eager::Nobody) {
                     self.expect_common_objects(target.program.as_deref());
                     let known: Vec<ObjectId> = self.objects.iter().map(|(object, _)| object).collect();
                     self.provide(known)?;
@@ -330,7 +393,7 @@ impl Session {
 
     fn provide(&mut self, objects: Vec<ObjectId>) -> Result<(), KernelError> {
         for object in objects {
-            self.unwinding.provide(object, &self.objects, &mut self.sampler)?;
+            self.tables.provide(object, &self.objects)?;
         }
         Ok(())
     }
@@ -421,7 +484,7 @@ impl Session {
             },
             stacks: StacksInfo {
                 frame_limit: self.sampler.program_size().frame_limit,
-                without_table: self.unwinding.without_table(&self.objects, self.unwind_memory),
+                without_table: self.tables.without_table(&self.objects, self.unwind_memory),
                 ..StacksInfo::default()
             },
             notes,

@@ -29,6 +29,8 @@ pub(super) struct ResolvedTarget {
     pub launched: Option<Tgid>,
     /// The file it will execute, as far as it can be told beforehand.
     pub program: Option<PathBuf>,
+    /// Path of the cgroup that is the target, as `/proc/PID/cgroup` shows it.
+    pub cgroup: Option<String>,
     /// What ends the run.
     pub watch: Watch,
 }
@@ -51,6 +53,7 @@ pub(super) fn resolve(options: &Options, command: Option<&Command>) -> anyhow::R
             processes: vec![command.tgid],
             launched: Some(command.tgid),
             program: command.path(),
+            cgroup: None,
             watch: none(),
         }),
         (Target::Processes(tgids), None) => {
@@ -62,6 +65,7 @@ pub(super) fn resolve(options: &Options, command: Option<&Command>) -> anyhow::R
                 processes: tgids.clone(),
                 launched: None,
                 program: None,
+                cgroup: None,
                 watch: Watch { processes, threads: Vec::new() },
             })
         }
@@ -77,11 +81,12 @@ pub(super) fn resolve(options: &Options, command: Option<&Command>) -> anyhow::R
                 processes,
                 launched: None,
                 program: None,
+                cgroup: None,
                 watch: Watch { processes: Vec::new(), threads },
             })
         }
         (Target::Cgroup(path), None) => {
-            let cgroup::Cgroup { id, level } = cgroup::find(path)?;
+            let cgroup::Cgroup { id, level, path: in_hierarchy } = cgroup::find(path)?;
             Ok(ResolvedTarget {
                 kernel: kernel::Target::Cgroup { id, level },
                 description: format!("cgroup {}", path.display()),
@@ -89,6 +94,7 @@ pub(super) fn resolve(options: &Options, command: Option<&Command>) -> anyhow::R
                 processes: Vec::new(),
                 launched: None,
                 program: None,
+                cgroup: Some(in_hierarchy),
                 watch: none(),
             })
         }
@@ -102,6 +108,7 @@ pub(super) fn resolve(options: &Options, command: Option<&Command>) -> anyhow::R
             processes: Vec::new(),
             launched: None,
             program: None,
+            cgroup: None,
             watch: none(),
         }),
     }

@@ -5,13 +5,13 @@ use std::collections::HashMap;
 use profiler_common::mapping::FileKey;
 use profiler_common::stack::StackEnd;
 
-use crate::processes::{ObjectId, Objects};
+use crate::processes::{ObjectId, Objects, Unreadable};
 use crate::profile::{ObjectLack, RawFrame};
 use crate::types::MonotonicTime;
 
 /// What is known of the tables of all objects.
 #[derive(Debug, Default)]
-pub(super) struct TableUse {
+pub(super) struct Usage {
     objects: HashMap<ObjectId, Use>,
     /// Samples that went through an object while it lacked its table.
     lacking: HashMap<(ObjectId, Lack), u64>,
@@ -44,6 +44,8 @@ pub(super) enum State {
     NoRoom,
     /// There is none, for this reason.
     None(String),
+    /// There was no file to compile it from.
+    Unreadable(Unreadable),
 }
 
 /// Why samples found no table.
@@ -64,9 +66,10 @@ const SMALL_PART: usize = 16;
 /// Objects that are named in outputs.
 const MAX_REPORTED: usize = 32;
 
-impl TableUse {
-    /// Notes that this file holds the object; the state of the object's table if it was known before.
-    pub(super) fn add_file(&mut self, object: ObjectId, file: FileKey) -> Option<&State> {
+impl Usage {
+    /// Notes that this file holds the object. Whether the table of the object is to be compiled: it was not tried, or there was nothing
+    /// to read when it was.
+    pub(super) fn add_file(&mut self, object: ObjectId, file: FileKey) -> bool {
         let drain = self.drains;
         let mut is_new = false;
         let known = self.objects.entry(object).or_insert_with(|| {
@@ -83,7 +86,24 @@ impl TableUse {
         if !known.files.contains(&file) {
             known.files.push(file);
         }
-        (!is_new).then_some(&known.state)
+        if matches!(known.state, State::Unreadable(_)) {
+            known.state = State::Awaited;
+            is_new = true;
+        }
+        is_new
+    }
+
+    /// Notes that this file holds the object no more, or that the kernel side forgot it.
+    pub(super) fn remove_file(&mut self, object: ObjectId, file: FileKey) {
+        if let Some(known) = self.objects.get_mut(&object) {
+            known.files.retain(|known| *known != file);
+        }
+    }
+
+    /// Whether a table may still be placed for an object that has none now.
+    pub(super) fn may_follow(&self, object: ObjectId) -> bool {
+        let state = self.objects.get(&object).map(|known| &known.state);
+        matches!(state, Some(State::Awaited | State::Placed(_) | State::NoRoom))
     }
 
     /// The files that hold an object.
@@ -134,6 +154,7 @@ impl TableUse {
                 State::Placed(since) if is_missing && *since > first => awaited,
                 State::NoRoom => Lack::NoRoom,
                 State::None(why) => Lack::None(why.clone()),
+                State::Unreadable(why) => Lack::None(why.describe().into()),
                 State::Awaited | State::Placed(_) => continue,
             };
             *self.lacking.entry((object, lack)).or_default() += samples;
@@ -240,13 +261,13 @@ mod tests {
     const ONE: ObjectId = ObjectId::from_number(1);
     const TWO: ObjectId = ObjectId::from_number(2);
 
-    fn hit(tables: &mut TableUse, object: ObjectId, end: StackEnd, at: u64) {
+    fn hit(tables: &mut Usage, object: ObjectId, end: StackEnd, at: u64) {
         let frames = [RawFrame::User { object, offset: FileOffset(0) }; 3];
         tables.observe(&frames, end, MonotonicTime(at), 5);
     }
 
-    fn placed(object: ObjectId, rows: usize) -> TableUse {
-        let mut tables = TableUse::default();
+    fn placed(object: ObjectId, rows: usize) -> Usage {
+        let mut tables = Usage::default();
         tables.add_file(object, FileKey(1));
         tables.set(object, State::Placed(MonotonicTime(100)), rows);
         tables
@@ -268,6 +289,20 @@ mod tests {
         tables.set(ONE, State::None("why".into()), 0);
         hit(&mut tables, ONE, StackEnd::Root, 200);
         assert_eq!(tables.lacking, HashMap::from([((ONE, Lack::None("why".into())), 5)]));
+    }
+
+    #[test]
+    fn what_could_not_be_read_is_tried_again_and_nothing_else() {
+        let mut tables = Usage::default();
+        assert!(tables.add_file(ONE, FileKey(1)));
+        assert!(!tables.add_file(ONE, FileKey(1)) && tables.may_follow(ONE));
+        tables.set(ONE, State::Unreadable(Unreadable::Gone), 0);
+        assert!(!tables.may_follow(ONE));
+        assert!(tables.add_file(ONE, FileKey(3)) && tables.may_follow(ONE));
+        tables.set(ONE, State::None("why".into()), 0);
+        assert!(!tables.add_file(ONE, FileKey(5)) && !tables.may_follow(ONE));
+        tables.remove_file(ONE, FileKey(3));
+        assert_eq!(tables.files(ONE), [FileKey(1), FileKey(5)]);
     }
 
     #[test]
