@@ -2,7 +2,7 @@
 
 /// Why a user stack has no further frame.
 ///
-/// Every sample carries one, so that a cut stack is never taken for a whole one.
+/// Every sample carries one, so that a truncated stack is never taken for a complete one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum StackEnd {
@@ -27,7 +27,7 @@ pub enum StackEnd {
     Compat32 = 8,
     /// The code lies in no mapping of a file: made at run time, or mapped a moment ago. No frame pointer led on.
     NoMapping = 9,
-    /// The object has no unwind table yet. Frame pointers stood in for it, and may have led past callers.
+    /// The object has no unwind table yet. No frame pointer led on.
     NoTable = 10,
     /// The table has no rule for the place. No frame pointer led on.
     NoRule = 11,
@@ -60,9 +60,59 @@ impl StackEnd {
     }
 }
 
+/// What stood in for call-frame information somewhere in a stack: frame pointers, which code may use for anything, so callers may be missing
+/// or wrong.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Guess {
+    /// Nothing had to.
+    #[default]
+    None = 0,
+    /// In code of no known file: JIT code.
+    Jit = 1,
+    /// In code that its object's call-frame information does not describe, or not in a way that rows can.
+    NoRule = 2,
+    /// In an object whose table was still to come.
+    NoTable = 3,
+}
+
+impl Guess {
+    const ALL: [Self; 4] = [Self::None, Self::Jit, Self::NoRule, Self::NoTable];
+}
+
+/// Bits of a [`StackEnd`] in a byte that holds a [`Guess`] too.
+const END_BITS: u32 = 5;
+
+impl StackEnd {
+    /// The byte that says how a stack ended, and what was guessed on the way.
+    #[inline(always)]
+    #[must_use]
+    pub const fn with_guess(self, guess: Guess) -> u8 {
+        self as u8 | (guess as u8) << END_BITS
+    }
+
+    /// What such a byte says; `None` for a byte that was not made so.
+    #[must_use]
+    pub fn and_guess(byte: u8) -> Option<(Self, Guess)> {
+        let end = Self::from_number(byte & ((1 << END_BITS) - 1))?;
+        Some((end, Guess::ALL.get(usize::from(byte >> END_BITS)).copied()?))
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::StackEnd;
+    use super::{Guess, StackEnd};
+
+    #[test]
+    fn ends_and_guesses_share_a_byte() {
+        for end in StackEnd::ALL {
+            for guess in Guess::ALL {
+                assert_eq!(StackEnd::and_guess(end.with_guess(guess)), Some((end, guess)));
+            }
+        }
+        assert_eq!(StackEnd::and_guess(31), None);
+        assert_eq!(StackEnd::and_guess(4 << 5), None);
+    }
 
     #[test]
     fn numbers_and_reasons_agree() {

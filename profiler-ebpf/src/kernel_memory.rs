@@ -26,6 +26,15 @@ pub(crate) fn read_words<const N: usize>(base: KernelAddress, offset: u32) -> [u
     read(base, offset)
 }
 
+/// Fills words from this address on.
+#[inline(always)]
+pub(crate) fn read_into<const N: usize>(base: KernelAddress, words: &mut [u64; N]) {
+    // SAFETY: the destination has the given size; the helper checks the source.
+    unsafe {
+        bpf_probe_read_kernel(words.as_mut_ptr().cast(), size_of::<[u64; N]>() as u32, source(base, 0))
+    };
+}
+
 /// A value of a type that any bytes make.
 ///
 /// The result is not looked at: a branch would double the ways that the verifier follows. Nor is the place cleared before, since a value of

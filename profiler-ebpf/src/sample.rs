@@ -143,7 +143,7 @@ fn store(task: &Task, user_mode: bool, table: u32, stacks: &Stacks, measured: &M
     let Measured { event, weight, ref increases } = *measured;
     let mark = u64::from(task.exec_id)
         | u64::from(event) << 32
-        | (stacks.end as u64) << 48
+        | u64::from(stacks.end) << 48
         | u64::from(user_mode) << 56;
     let hash = stacks
         .hash
@@ -177,7 +177,7 @@ fn store(task: &Task, user_mode: bool, table: u32, stacks: &Stacks, measured: &M
             slot.tid = task.tid;
             slot.exec_id = task.exec_id;
             slot.event = event as u16;
-            slot.end = stacks.end as u8;
+            slot.end = stacks.end;
             slot.user_mode = u8::from(user_mode);
             // SAFETY: both are 16 bytes, and any bytes are a name.
             slot.comm = unsafe { core::mem::transmute::<[u64; 2], [u8; 16]>(task.comm) };

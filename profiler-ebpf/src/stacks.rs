@@ -14,17 +14,17 @@ use profiler_common::{
     config::walk,
     hash::WordHash,
     limits::{MAX_KERNEL_FRAMES, MAX_USER_FRAMES},
-    stack::StackEnd,
+    stack::{Guess, StackEnd},
     tally::Fate,
 };
 
 use crate::{
     arch::Arch,
     config::config,
-    kernel_memory,
+    kernel_memory::{self, KernelAddress},
     maps::{FRAMES, FRAMES_USED, KERNEL_STACK, KERNEL_STACK_WORDS},
     sample::Task,
-    unwind,
+    unwind::{self, Source},
 };
 
 /// The stacks of one sample, in the frame store.
@@ -35,8 +35,8 @@ pub(crate) struct Stacks {
     pub user_frames: u32,
     /// Number of kernel frames.
     pub kernel_frames: u32,
-    /// How the user stack ended.
-    pub end: StackEnd,
+    /// How the user stack ended, and what was guessed, as a slot keeps it.
+    pub end: u8,
     /// Hash of all frames.
     pub hash: WordHash,
 }
@@ -59,12 +59,18 @@ pub(crate) fn collect<A: Arch>(
     }
     let mut cursor = Cursor { at: table * room + used, hash: WordHash::EMPTY };
     let at = cursor.at;
-    let end = user_stack::<A>(ctx, task, user_mode, &mut cursor);
+    let (end, guess) = user_stack::<A>(ctx, task, user_mode, &mut cursor);
     let user_frames = cursor.at - at;
     if !user_mode && config!(kernel_stacks) != 0 {
         kernel_stack(ctx, &mut cursor)?;
     }
-    Ok(Stacks { at, user_frames, kernel_frames: cursor.at - at - user_frames, end, hash: cursor.hash })
+    Ok(Stacks {
+        at,
+        user_frames,
+        kernel_frames: cursor.at - at - user_frames,
+        end: end.with_guess(guess),
+        hash: cursor.hash,
+    })
 }
 
 /// Makes the frames of a stack permanent.
@@ -102,32 +108,34 @@ fn user_stack<A: Arch>(
     task: &Task,
     user_mode: bool,
     cursor: &mut Cursor,
-) -> StackEnd {
+) -> (StackEnd, Guess) {
+    let unguessed = |end| (end, Guess::None);
     if config!(walk) == walk::NONE {
-        return StackEnd::NotWanted;
+        return unguessed(StackEnd::NotWanted);
     }
-    let registers = if user_mode {
-        A::registers(ctx.as_ptr() as *const u8)
+    let ctx = ctx.as_ptr() as *const u8;
+    let (registers, others) = if user_mode {
+        (A::registers(ctx), Source::Context(ctx))
     } else {
         let mm = kernel_memory::read_u64(task.pointer as u64, config!(offsets.mm));
         // While `execve` sets up a new program, the old one's registers are still saved and its stack is gone. The address of the code
         // is the last that it fills in (`load_elf_binary` in `fs/binfmt_elf.c`); without memory there is none to read.
         if kernel_memory::read_u64(mm, config!(mapping_offsets.start_code)) == 0 {
-            return StackEnd::NoUserMemory;
+            return unguessed(StackEnd::NoUserMemory);
         }
         // SAFETY: the pointer is the current task's, from `bpf_get_current_task_btf`.
-        let saved = unsafe { bpf_task_pt_regs(task.pointer.cast()) };
-        A::saved_registers(saved as u64)
+        let saved = unsafe { bpf_task_pt_regs(task.pointer.cast()) } as KernelAddress;
+        (A::saved_registers(saved), Source::Saved(saved))
     };
     // Workers of io_uring share a process's memory but never ran user code.
     if registers.pc == 0 {
-        return StackEnd::NoUserMemory;
+        return unguessed(StackEnd::NoUserMemory);
     }
     if registers.compat {
         cursor.push(registers.pc);
-        return StackEnd::Compat32;
+        return unguessed(StackEnd::Compat32);
     }
-    unwind::walk::<A>(task, registers, cursor)
+    unwind::walk::<A>(task, registers, others, cursor)
 }
 
 struct Copy {

@@ -1,15 +1,15 @@
 //! The walk of the user stack: by compiled call-frame information, by frame pointers where there is none.
 
-use core::ffi::c_void;
+use core::{ffi::c_void, marker::PhantomData};
 
 use aya_ebpf::helpers::generated::{bpf_get_current_task_btf, bpf_loop};
 use profiler_common::{
     config::walk,
     frame::UserFrame,
     mapping::{FileEntry, FileKey, Mapping, NO_OBJECT},
-    stack::StackEnd,
+    stack::{Guess, StackEnd},
     unwind::{
-        Registers, frame_pointer,
+        Kept, Registers, UserMemory, frame_pointer,
         row::{Row, RowPage},
         search::{UnwindTables, find_rule},
         step,
@@ -18,7 +18,7 @@ use profiler_common::{
 };
 
 use crate::{
-    arch::{Arch, UserRegisters},
+    arch::{Arch, OTHERS, OtherRegisters, UserRegisters},
     arithmetic,
     config::config,
     kernel_memory::{self, KernelAddress},
@@ -53,23 +53,42 @@ pub(crate) struct Walk {
     searched: bool,
     /// Whether the program counter is that of the next instruction, and not a return address.
     exact: bool,
-    /// Whether a frame pointer stood in for a table that may still come.
-    unproven: bool,
-    /// Whether a frame pointer led here from code that has no rule.
-    guessed: bool,
+    /// Whether this is the innermost frame, of which all registers are known.
+    innermost: bool,
+    others: OtherRegisters,
+    /// What frame pointers stood in for so far.
+    guess: Guess,
     end: StackEnd,
 }
 
-/// Writes the user frames of this task and says why there are no more.
+/// Where the other registers of the innermost frame are.
+pub(crate) enum Source {
+    /// In the context of a program, which is in user mode.
+    Context(*const u8),
+    /// Where the task saved them when it entered the kernel.
+    Saved(KernelAddress),
+}
+
+/// Writes the user frames of this task and says why there are no more, and what was guessed.
 #[inline(always)]
-pub(crate) fn walk<A: Arch>(task: &Task, registers: UserRegisters, cursor: &mut Cursor) -> StackEnd {
-    let UserRegisters { pc, sp, fp, lr, .. } = registers;
+pub(crate) fn walk<A: Arch>(
+    task: &Task,
+    registers: UserRegisters,
+    others: Source,
+    cursor: &mut Cursor,
+) -> (StackEnd, Guess) {
+    let UserRegisters { pc, sp, fp, lr, bx, .. } = registers;
     let Some(walk) = WALK.get_ptr_mut(0) else {
-        return StackEnd::NoScratch;
+        return (StackEnd::NoScratch, Guess::None);
     };
     // SAFETY: the value belongs to this CPU, and sample programs do not nest on a CPU.
     let walk = unsafe { &mut *walk };
-    walk.registers = Registers { pc, sp, fp, lr };
+    let bx = if A::HAS_OTHERS { Kept::Value(bx) } else { Kept::Unknown };
+    walk.registers = Registers { pc, sp, fp, lr, bx };
+    match others {
+        Source::Context(ctx) => A::others(ctx, &mut walk.others),
+        Source::Saved(pt_regs) => A::saved_others(pt_regs, &mut walk.others),
+    }
     walk.cursor = *cursor;
     // Nobody looks at the file of a void mapping.
     walk.mapping.void();
@@ -79,15 +98,15 @@ pub(crate) fn walk<A: Arch>(task: &Task, registers: UserRegisters, cursor: &mut 
     walk.exec_id = task.exec_id;
     walk.searched = false;
     walk.exact = true;
-    walk.unproven = false;
-    walk.guessed = false;
+    walk.innermost = true;
+    walk.guess = Guess::None;
     walk.end = StackEnd::DepthLimit;
     let limit = config!(user_frame_limit);
     let mut context = walk as *mut Walk;
     // SAFETY: the callback gets the address of `context`, which outlives the loop.
     unsafe { bpf_loop(limit, frame::<A> as *mut c_void, (&raw mut context).cast(), 0) };
     *cursor = walk.cursor;
-    walk.end
+    (walk.end, walk.guess)
 }
 
 /// Writes one frame and finds its caller; 1 ends the loop.
@@ -103,51 +122,67 @@ unsafe extern "C" fn frame<A: Arch>(_: u32, context: *mut c_void) -> i64 {
         offset = remap(walk, address);
     }
     let Some(offset) = offset else {
-        if walk.guessed {
-            return end(walk, walk.end);
-        }
         walk.cursor.push(UserFrame::Address(address).encode());
-        return by_frame_pointer(walk, StackEnd::NoMapping);
+        return by_frame_pointer::<A>(walk, StackEnd::NoMapping);
     };
     let object = walk.file.object;
     let frame =
         if object == NO_OBJECT { UserFrame::Address(address) } else { UserFrame::Object { object, offset } };
     walk.cursor.push(frame.encode());
     if config!(walk) == walk::FRAME_POINTER {
-        return by_frame_pointer(walk, StackEnd::BadFramePointer);
+        return by_frame_pointer::<A>(walk, StackEnd::BadFramePointer);
     }
     if walk.file.pages == 0 {
         let reason =
             if walk.file.base_page == FileEntry::NO_RULES { StackEnd::NoRule } else { StackEnd::NoTable };
-        return by_frame_pointer(walk, reason);
+        return by_frame_pointer::<A>(walk, reason);
     }
     let rule = find_rule(&walk.file, offset, &KernelTables);
     let mut memory = Windowed::new(&mut walk.window, CurrentTask);
-    match step::caller(rule, &walk.registers, &A::SIGNAL_FRAME, config!(address_mask), &mut memory) {
+    let machine = (&A::SIGNAL_FRAME, config!(address_mask));
+    let others = Innermost::<A> { others: &walk.others, known: walk.innermost, machine: PhantomData };
+    match step::caller(rule, &walk.registers, &others, machine, &mut memory) {
         Ok(caller) => {
             walk.registers = caller.registers;
             walk.exact = caller.interrupted;
-            walk.guessed = false;
-            walk.end = StackEnd::DepthLimit;
+            walk.innermost = false;
             0
         }
-        Err(StackEnd::NoRule) => by_frame_pointer(walk, StackEnd::NoRule),
+        Err(StackEnd::NoRule) => by_frame_pointer::<A>(walk, StackEnd::NoRule),
         Err(reason) => end(walk, reason),
+    }
+}
+
+/// The other registers, as long as they are known.
+struct Innermost<'w, A> {
+    others: &'w OtherRegisters,
+    known: bool,
+    machine: PhantomData<A>,
+}
+
+impl<A: Arch> step::OtherRegisters for Innermost<'_, A> {
+    #[inline(always)]
+    fn get(&self, place: u8) -> Option<u64> {
+        if A::HAS_OTHERS && self.known {
+            self.others.get(usize::from(place) & (OTHERS - 1)).copied()
+        } else {
+            None
+        }
     }
 }
 
 #[inline(always)]
 fn end(walk: &mut Walk, reason: StackEnd) -> i64 {
-    // A frame pointer that stood in for a table may have led past callers that keep none: the end proves nothing.
-    let proves_nothing =
-        walk.unproven && matches!(reason, StackEnd::Root | StackEnd::ChainEnd | StackEnd::NoRule);
-    walk.end = if proves_nothing { StackEnd::NoTable } else { reason };
+    walk.end = reason;
     1
 }
 
 /// Follows the frame pointer. Where it leads nowhere, the walk ends for the reason that it was needed.
+///
+/// Where a table should say the way this is a guess, and the stack is marked so: code without a rule may use the register for anything.
+/// From code of a file it is believed only if it leads behind a call.
 #[inline(always)]
-fn by_frame_pointer(walk: &mut Walk, reason: StackEnd) -> i64 {
+fn by_frame_pointer<A: Arch>(walk: &mut Walk, reason: StackEnd) -> i64 {
     let by_tables = config!(walk) != walk::FRAME_POINTER;
     if config!(walk) == walk::TABLES {
         return end(walk, reason);
@@ -155,19 +190,34 @@ fn by_frame_pointer(walk: &mut Walk, reason: StackEnd) -> i64 {
     let mut memory = Windowed::new(&mut walk.window, CurrentTask);
     match frame_pointer::caller(&walk.registers, config!(address_mask), &mut memory) {
         Ok(caller) => {
+            if by_tables {
+                let is_file = !matches!(reason, StackEnd::NoMapping);
+                if is_file && !is_behind_call::<A>(caller.pc) {
+                    return end(walk, reason);
+                }
+                let guess = match reason {
+                    StackEnd::NoTable => Guess::NoTable,
+                    StackEnd::NoRule => Guess::NoRule,
+                    _ => Guess::Jit,
+                };
+                if walk.guess < guess {
+                    walk.guess = guess;
+                }
+            }
             walk.registers = caller;
             walk.exact = false;
-            // From code of a file, only code of a file is believed: the register may hold anything.
-            walk.guessed = by_tables && !matches!(reason, StackEnd::NoMapping);
-            walk.end = if walk.guessed { reason } else { StackEnd::DepthLimit };
-            if by_tables && matches!(reason, StackEnd::NoTable) {
-                walk.unproven = true;
-            }
+            walk.innermost = false;
             0
         }
         Err(_) if by_tables => end(walk, reason),
         Err(why) => end(walk, why),
     }
+}
+
+/// Whether a call ends where this return address leads.
+#[inline(always)]
+fn is_behind_call<A: Arch>(pc: u64) -> bool {
+    CurrentTask.read(pc.wrapping_sub(8)).is_some_and(A::ends_with_call)
 }
 
 /// Finds the mapping that holds an address, and what is known of its file.

@@ -3,7 +3,7 @@
 //! x86_64 (psABI §3.2.2, %rbp) and aarch64 (AAPCS64 §6.4.6, frame record) agree: the frame pointer holds the address of two words,
 //! the caller's frame pointer and the return address.
 
-use super::{Registers, UserMemory, user_code_address};
+use super::{Kept, Registers, UserMemory, user_code_address};
 use crate::stack::StackEnd;
 
 /// The registers of the caller, or why there is none.
@@ -32,7 +32,7 @@ pub fn caller(
     let Some(pc) = user_code_address(return_address, address_mask) else {
         return Err(StackEnd::BadReturnAddress);
     };
-    Ok(Registers { pc, sp: fp + 16, fp: callers_fp, lr: 0 })
+    Ok(Registers { pc, sp: fp + 16, fp: callers_fp, lr: 0, bx: Kept::Unknown })
 }
 
 #[cfg(test)]
@@ -55,7 +55,7 @@ mod tests {
 
     fn walk(stack: [u64; 8], mask: u64) -> ([u64; 8], usize, StackEnd) {
         let (mut pcs, mut n) = ([0; 8], 0);
-        let mut registers = Registers { pc: 0x40_0000, sp: BASE, fp: BASE, lr: 0 };
+        let mut registers = Registers { pc: 0x40_0000, sp: BASE, fp: BASE, lr: 0, bx: Kept::Unknown };
         loop {
             pcs[n] = registers.pc;
             n += 1;

@@ -8,6 +8,8 @@ pub mod search;
 pub mod step;
 pub mod window;
 
+use crate::stack::StackEnd;
+
 /// The user memory of the task that is walked.
 pub trait UserMemory {
     /// The word at this address, or `None` when it cannot be read.
@@ -28,6 +30,31 @@ pub struct Registers {
     pub fp: u64,
     /// Link register; known in the innermost frame of aarch64 only, else 0.
     pub lr: u64,
+    /// %rbx, which few frames are found by; nothing on aarch64.
+    pub bx: Kept,
+}
+
+/// A register that is read only if a frame is found by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// Its value.
+    Value(u64),
+    /// The address of the word where a function saved it.
+    At(u64),
+    /// Nobody knows.
+    Unknown,
+}
+
+impl Kept {
+    /// The value, or why there is none.
+    #[inline(always)]
+    pub fn value(self, memory: &mut impl UserMemory) -> Result<u64, StackEnd> {
+        match self {
+            Self::Value(value) => Ok(value),
+            Self::At(address) => memory.read(address).ok_or(StackEnd::Unreadable),
+            Self::Unknown => Err(StackEnd::NoRule),
+        }
+    }
 }
 
 /// Bits of a return address that are the address, and what must hold of one.

@@ -1,7 +1,7 @@
 //! One step by a rule.
 
-use super::row::{Cfa, Rule, Saved};
-use super::{Registers, UserMemory, user_code_address};
+use super::row::{Base, Cfa, Rule, Saved};
+use super::{Kept, Registers, UserMemory, user_code_address};
 use crate::stack::StackEnd;
 
 /// Where a signal frame keeps the registers, as offsets from the stack pointer in the frame of the trampoline.
@@ -15,14 +15,18 @@ pub struct SignalFrame {
     pub fp: u64,
     /// Of the link register; 0 where there is none.
     pub lr: u64,
+    /// Of %rbx; 0 where there is none.
+    pub bx: u64,
 }
 
 impl SignalFrame {
     /// x86_64: `struct rt_sigframe` without its return address, `uc_mcontext` at 40 (`arch/x86/include/uapi/asm/sigcontext.h`).
-    pub const X86_64: Self = Self { pc: 40 + 16 * 8, sp: 40 + 15 * 8, fp: 40 + 10 * 8, lr: 0 };
+    pub const X86_64: Self =
+        Self { pc: 40 + 16 * 8, sp: 40 + 15 * 8, fp: 40 + 10 * 8, lr: 0, bx: 40 + 11 * 8 };
 
     /// aarch64: `struct rt_sigframe`, `regs` of `uc_mcontext` at 312 (`arch/arm64/include/uapi/asm/sigcontext.h`).
-    pub const AARCH64: Self = Self { pc: 312 + 32 * 8, sp: 312 + 31 * 8, fp: 312 + 29 * 8, lr: 312 + 30 * 8 };
+    pub const AARCH64: Self =
+        Self { pc: 312 + 32 * 8, sp: 312 + 31 * 8, fp: 312 + 29 * 8, lr: 312 + 30 * 8, bx: 0 };
 }
 
 /// The caller of a frame.
@@ -34,6 +38,12 @@ pub struct Caller {
     pub interrupted: bool,
 }
 
+/// The registers of a frame that a walk does not carry.
+pub trait OtherRegisters {
+    /// The value of the register at this place of `struct pt_regs`, in words; `None` where it is not known: in all frames but the innermost.
+    fn get(&self, place: u8) -> Option<u64>;
+}
+
 /// The caller of the frame with these registers by this rule, or why there is none.
 ///
 /// `address_mask` clears the bits of a return address that are no part of it (pointer authentication codes).
@@ -41,23 +51,34 @@ pub struct Caller {
 pub fn caller(
     rule: Rule,
     registers: &Registers,
-    signal_frame: &SignalFrame,
-    address_mask: u64,
+    others: &impl OtherRegisters,
+    (signal_frame, address_mask): (&SignalFrame, u64),
     memory: &mut impl UserMemory,
 ) -> Result<Caller, StackEnd> {
+    let plus = |base: u64, offset: u32| base.wrapping_add(u64::from(offset));
     let cfa = match rule.cfa {
         Cfa::Root => return Err(StackEnd::Root),
         Cfa::Nothing | Cfa::Unsupported => return Err(StackEnd::NoRule),
         Cfa::Signal => return interrupted(registers, signal_frame, memory),
-        Cfa::Sp(offset) => registers.sp.wrapping_add(u64::from(offset)),
-        Cfa::Fp(offset) => registers.fp.wrapping_add(u64::from(offset)),
-        Cfa::AtFp(offset) => match memory.read(registers.fp.wrapping_sub(u64::from(offset))) {
-            Some(cfa) => cfa,
-            None => return Err(StackEnd::Unreadable),
+        Cfa::Sp(offset) => plus(registers.sp, offset),
+        Cfa::Fp(offset) => plus(registers.fp, offset),
+        Cfa::Bx(offset) => plus(registers.bx.value(memory)?, offset),
+        Cfa::Other(place, offset) => match others.get(place) {
+            Some(value) => plus(value, offset),
+            None => return Err(StackEnd::NoRule),
         },
-        Cfa::Plt(byte) => {
-            registers.sp.wrapping_add(if registers.pc & 15 >= u64::from(byte) { 16 } else { 8 })
+        Cfa::Deref(base, offset, added) => {
+            let base = match base {
+                Base::Sp => registers.sp,
+                Base::Fp => registers.fp,
+                Base::Bx => registers.bx.value(memory)?,
+            };
+            match memory.read(base.wrapping_add_signed(i64::from(offset))) {
+                Some(word) => plus(word, added),
+                None => return Err(StackEnd::Unreadable),
+            }
         }
+        Cfa::Plt(byte) => plus(registers.sp, if registers.pc & 15 >= u64::from(byte) { 16 } else { 8 }),
     };
     let (fp, return_address) = match (rule.fp, rule.ra) {
         // The two are neighbours nearly always: one read.
@@ -68,7 +89,14 @@ pub fn caller(
             }
         }
         (fp, ra) => {
-            let Some(return_address) = restore(ra, cfa, registers.lr, registers.fp, memory) else {
+            let link = match ra {
+                Saved::Other(place) => match others.get(place) {
+                    Some(value) => value,
+                    None => return Err(StackEnd::NoRule),
+                },
+                _ => registers.lr,
+            };
+            let Some(return_address) = restore(ra, cfa, link, registers.fp, memory) else {
                 return Err(StackEnd::Unreadable);
             };
             let Some(fp) = restore(fp, cfa, registers.fp, registers.fp, memory) else {
@@ -87,13 +115,18 @@ pub fn caller(
     if pc == registers.pc && cfa == registers.sp {
         return Err(StackEnd::BadReturnAddress);
     }
-    Ok(Caller { registers: Registers { pc, sp: cfa, fp, lr: 0 }, interrupted: false })
+    let bx = match rule.bx {
+        Saved::InRegister => registers.bx,
+        Saved::BelowCfa(below) => Kept::At(cfa.wrapping_sub(u64::from(below))),
+        Saved::AtFp | Saved::Other(_) | Saved::Unknown => Kept::Unknown,
+    };
+    Ok(Caller { registers: Registers { pc, sp: cfa, fp, lr: 0, bx }, interrupted: rule.interrupted })
 }
 
 #[inline(always)]
 fn restore(saved: Saved, cfa: u64, in_register: u64, fp: u64, memory: &mut impl UserMemory) -> Option<u64> {
     match saved {
-        Saved::InRegister => Some(in_register),
+        Saved::InRegister | Saved::Other(_) | Saved::Unknown => Some(in_register),
         Saved::BelowCfa(offset) => memory.read(cfa.wrapping_sub(u64::from(offset))),
         Saved::AtFp => memory.read(fp),
     }
@@ -110,8 +143,9 @@ fn interrupted(
         return Err(StackEnd::Unreadable);
     };
     let lr = if frame.lr == 0 { 0 } else { read(frame.lr).unwrap_or(0) };
+    let bx = if frame.bx == 0 { Kept::Unknown } else { Kept::At(registers.sp.wrapping_add(frame.bx)) };
     match user_code_address(pc, u64::MAX) {
-        Some(pc) => Ok(Caller { registers: Registers { pc, sp, fp, lr }, interrupted: true }),
+        Some(pc) => Ok(Caller { registers: Registers { pc, sp, fp, lr, bx }, interrupted: true }),
         None => Err(StackEnd::BadReturnAddress),
     }
 }
@@ -135,57 +169,65 @@ mod tests {
         }
     }
 
+    /// Registers 0 and on.
+    struct Others<'a>(&'a [u64]);
+
+    impl OtherRegisters for Others<'_> {
+        fn get(&self, number: u8) -> Option<u64> {
+            self.0.get(usize::from(number)).copied()
+        }
+    }
+
+    const MACHINE: (&SignalFrame, u64) = (&SignalFrame::X86_64, u64::MAX);
+
     fn step(rule: Rule, registers: Registers, stack: &[u64]) -> Result<Registers, StackEnd> {
-        caller(rule, &registers, &SignalFrame::X86_64, u64::MAX, &mut Stack(stack))
-            .map(|caller| caller.registers)
+        caller(rule, &registers, &Others(&[]), MACHINE, &mut Stack(stack)).map(|caller| caller.registers)
     }
 
     fn at(pc: u64, sp: u64, fp: u64) -> Registers {
-        Registers { pc, sp, fp, lr: 0 }
+        Registers { pc, sp, fp, lr: 0, bx: Kept::Value(0xb) }
     }
 
     const RA: Saved = Saved::BelowCfa(8);
 
     #[test]
     fn a_function_without_frame_keeps_the_frame_pointer() {
-        let rule = Rule { cfa: Cfa::Sp(8), fp: Saved::InRegister, ra: RA };
+        let rule = Rule::new(Cfa::Sp(8), Saved::InRegister, RA);
         assert_eq!(step(rule, at(0x5000, BASE, 77), &[0x6000]), Ok(at(0x6000, BASE + 8, 77)));
     }
 
     #[test]
     fn a_saved_frame_pointer_is_restored() {
-        let rule = Rule { cfa: Cfa::Fp(16), fp: Saved::BelowCfa(16), ra: RA };
+        let rule = Rule::new(Cfa::Fp(16), Saved::BelowCfa(16), RA);
         assert_eq!(step(rule, at(0x5000, BASE, BASE + 8), &[0, 99, 0x6000]), Ok(at(0x6000, BASE + 24, 99)));
-        let apart = Rule { cfa: Cfa::Sp(32), fp: Saved::BelowCfa(24), ra: RA };
+        let apart = Rule::new(Cfa::Sp(32), Saved::BelowCfa(24), RA);
         assert_eq!(step(apart, at(0x5000, BASE, 0), &[0, 99, 0, 0x6000]), Ok(at(0x6000, BASE + 32, 99)));
     }
 
     #[test]
     fn an_aligned_stack_is_found_through_the_frame_pointer() {
-        let rule = Rule { cfa: Cfa::AtFp(8), fp: Saved::AtFp, ra: RA };
+        let rule = Rule::new(Cfa::Deref(Base::Fp, -8, 0), Saved::AtFp, RA);
         let stack = [BASE + 32, 99, 0, 0x6000];
         assert_eq!(step(rule, at(0x5000, BASE, BASE + 8), &stack), Ok(at(0x6000, BASE + 32, 99)));
     }
 
     #[test]
     fn the_stack_may_be_switched_to_a_lower_address() {
-        let rule = Rule { cfa: Cfa::Fp(16), fp: Saved::BelowCfa(16), ra: RA };
+        let rule = Rule::new(Cfa::Fp(16), Saved::BelowCfa(16), RA);
         let registers = at(0x5000, BASE + 0x10_0000, BASE);
         assert_eq!(step(rule, registers, &[99, 0x6000]), Ok(at(0x6000, BASE + 16, 99)));
     }
 
     #[test]
     fn linkage_table_entries_push_a_word_half_way() {
-        let rule = Rule { cfa: Cfa::Plt(11), fp: Saved::InRegister, ra: RA };
+        let rule = Rule::new(Cfa::Plt(11), Saved::InRegister, RA);
         assert_eq!(step(rule, at(0x5006, BASE, 1), &[0x6000, 0x7000]), Ok(at(0x6000, BASE + 8, 1)));
         assert_eq!(step(rule, at(0x500b, BASE, 1), &[0x6000, 0x7000]), Ok(at(0x7000, BASE + 16, 1)));
     }
 
     #[test]
     fn ends_are_told_apart() {
-        let by = |cfa, stack: &[u64]| {
-            step(Rule { cfa, fp: Saved::InRegister, ra: RA }, at(0x5000, BASE, 0), stack)
-        };
+        let by = |cfa, stack: &[u64]| step(Rule::new(cfa, Saved::InRegister, RA), at(0x5000, BASE, 0), stack);
         assert_eq!(by(Cfa::Root, &[0x6000]), Err(StackEnd::Root));
         assert_eq!(by(Cfa::Nothing, &[0x6000]), Err(StackEnd::NoRule));
         assert_eq!(by(Cfa::Sp(8), &[0]), Err(StackEnd::ChainEnd));
@@ -199,13 +241,52 @@ mod tests {
         let mut stack = [0; 32];
         (stack[5 + 10], stack[5 + 15], stack[5 + 16]) = (11, 22, 0x3333);
         let rule = Rule::only(Cfa::Signal);
-        let caller = caller(rule, &at(0x5000, BASE, 0), &SignalFrame::X86_64, u64::MAX, &mut Stack(&stack));
-        assert_eq!(caller, Ok(Caller { registers: at(0x3333, 22, 11), interrupted: true }));
+        let caller = caller(rule, &at(0x5000, BASE, 0), &Others(&[]), MACHINE, &mut Stack(&stack));
+        let registers = Registers { bx: Kept::At(BASE + (5 + 11) * 8), ..at(0x3333, 22, 11) };
+        assert_eq!(caller, Ok(Caller { registers, interrupted: true }));
+    }
+
+    #[test]
+    fn a_frame_is_found_by_rbx_wherever_it_was_saved() {
+        let rule = Rule::new(Cfa::Bx(16), Saved::InRegister, RA);
+        let rule = Rule { bx: Saved::BelowCfa(16), ..rule };
+        let stack = [BASE + 8, 0x66, 0x6000, 0x77];
+        let caller = |bx| step(rule, Registers { bx, ..at(0x5000, BASE, 9) }, &stack);
+        let found = Registers { bx: Kept::At(BASE + 8), ..at(0x6000, BASE + 24, 9) };
+        assert_eq!(caller(Kept::Value(BASE + 8)), Ok(found));
+        assert_eq!(caller(Kept::At(BASE)), Ok(found));
+        assert_eq!(caller(Kept::Unknown), Err(StackEnd::NoRule));
+        assert_eq!(caller(Kept::At(BASE + 1000)), Err(StackEnd::Unreadable));
+    }
+
+    #[test]
+    fn other_registers_are_those_of_the_innermost_frame() {
+        let stack = [0, 0x6000];
+        let by = |rule, others: &[u64]| {
+            caller(rule, &at(0x5000, BASE, 9), &Others(others), MACHINE, &mut Stack(&stack))
+                .map(|caller| caller.registers)
+        };
+        let rule = Rule::new(Cfa::Other(1, 8), Saved::InRegister, RA);
+        assert_eq!(by(rule, &[0, BASE + 8]), Ok(at(0x6000, BASE + 16, 9)));
+        assert_eq!(by(rule, &[]), Err(StackEnd::NoRule));
+        // vfork keeps its return address in %rdi.
+        let rule = Rule::new(Cfa::Sp(0), Saved::InRegister, Saved::Other(0));
+        assert_eq!(by(rule, &[0x7000]), Ok(at(0x7000, BASE, 9)));
+        assert_eq!(by(rule, &[]), Err(StackEnd::NoRule));
+    }
+
+    #[test]
+    fn a_switched_stack_is_found_by_the_word_that_links_it() {
+        let rule = Rule::new(Cfa::Deref(Base::Fp, 0, 24), Saved::BelowCfa(24), Saved::BelowCfa(16));
+        let rule = Rule { interrupted: true, ..rule };
+        let stack = [BASE + 8, 99, 0x6000, 0x77];
+        let caller = caller(rule, &at(0x5000, BASE, BASE), &Others(&[]), MACHINE, &mut Stack(&stack));
+        assert_eq!(caller, Ok(Caller { registers: at(0x6000, BASE + 32, 99), interrupted: true }));
     }
 
     #[test]
     fn a_leaf_returns_by_the_link_register() {
-        let rule = Rule { cfa: Cfa::Sp(0), fp: Saved::InRegister, ra: Saved::InRegister };
+        let rule = Rule::new(Cfa::Sp(0), Saved::InRegister, Saved::InRegister);
         let registers = Registers { lr: 0x6000, ..at(0x5000, BASE, 9) };
         assert_eq!(step(rule, registers, &[]), Ok(at(0x6000, BASE, 9)));
         assert_eq!(step(rule, at(0x5000, BASE, 9), &[]), Err(StackEnd::ChainEnd));

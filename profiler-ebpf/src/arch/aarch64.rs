@@ -2,7 +2,7 @@
 
 use profiler_common::unwind::step::SignalFrame;
 
-use super::{Arch, UserRegisters, word};
+use super::{Arch, OtherRegisters, UserRegisters, word};
 use crate::kernel_memory::{KernelAddress, read_words};
 
 pub(crate) struct Aarch64;
@@ -22,6 +22,20 @@ const MODE32_BIT: u64 = 0x10;
 
 impl Arch for Aarch64 {
     const SIGNAL_FRAME: SignalFrame = SignalFrame::AARCH64;
+    const HAS_OTHERS: bool = false;
+
+    #[inline(always)]
+    fn others(_: *const u8, _: &mut OtherRegisters) {}
+
+    #[inline(always)]
+    fn saved_others(_: KernelAddress, _: &mut OtherRegisters) {}
+
+    /// BL, BLR and BLR with authentication (Arm ARM, C6.2).
+    #[inline(always)]
+    fn ends_with_call(code: u64) -> bool {
+        let instruction = (code >> 32) as u32;
+        instruction & 0xfc00_0000 == 0x9400_0000 || instruction & 0xfeff_f000 == 0xd63f_0000
+    }
 
     #[inline(always)]
     fn sample_period(ctx: *const u8) -> u64 {
@@ -62,5 +76,5 @@ impl Arch for Aarch64 {
 
 #[inline(always)]
 fn user_registers(pc: u64, sp: u64, fp: u64, lr: u64, pstate: u64) -> UserRegisters {
-    UserRegisters { pc, sp, fp, lr, compat: pstate & MODE32_BIT != 0 }
+    UserRegisters { pc, sp, fp, lr, bx: 0, compat: pstate & MODE32_BIT != 0 }
 }

@@ -18,9 +18,17 @@ pub(crate) struct UserRegisters {
     pub fp: u64,
     /// Link register; 0 where there is none.
     pub lr: u64,
+    /// %rbx; 0 where there is none.
+    pub bx: u64,
     /// Whether the code is 32-bit.
     pub compat: bool,
 }
+
+/// All registers of the innermost frame, in the order of `struct pt_regs`; void where no rule names one.
+pub(crate) type OtherRegisters = [u64; OTHERS];
+
+/// Words of `struct pt_regs` of x86_64 up to the last general register, rounded up to a power of two.
+pub(crate) const OTHERS: usize = 16;
 
 /// A machine.
 ///
@@ -29,6 +37,18 @@ pub(crate) struct UserRegisters {
 pub(crate) trait Arch {
     /// Where a signal frame keeps the registers.
     const SIGNAL_FRAME: SignalFrame;
+
+    /// Whether rules may name [`OtherRegisters`], and %rbx.
+    const HAS_OTHERS: bool;
+
+    /// The other registers in the context, when it is in user mode.
+    fn others(ctx: *const u8, into: &mut OtherRegisters);
+
+    /// The other registers at what `bpf_task_pt_regs` returned.
+    fn saved_others(pt_regs: KernelAddress, into: &mut OtherRegisters);
+
+    /// Whether these eight bytes of code end with a call.
+    fn ends_with_call(code: u64) -> bool;
 
     /// `sample_period` of the context, in units of the event.
     fn sample_period(ctx: *const u8) -> u64;

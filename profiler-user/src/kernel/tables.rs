@@ -9,7 +9,7 @@ use std::time::Duration;
 use profiler_common::counters::{self, Whose, increase_index, residual_index};
 use profiler_common::frame::UserFrame;
 use profiler_common::sample::{SampleSlot, TableLayout};
-use profiler_common::stack::StackEnd;
+use profiler_common::stack::{Guess, StackEnd};
 use profiler_common::tally::{self, Fate, state};
 
 use super::KernelError;
@@ -39,6 +39,8 @@ pub struct RawSample<'a> {
     pub increases: &'a [Amount],
     /// How the user stack ended.
     pub end: StackEnd,
+    /// What frame pointers stood in for on the way.
+    pub guess: Guess,
     /// Whether user code was interrupted; otherwise the user frames are the way into the kernel.
     pub user_mode: bool,
     /// User frames, innermost first; callers by the last byte of their call.
@@ -161,6 +163,7 @@ impl Tables {
             .map(|at| KernelAddress(self.frames.load(at)))
             .collect();
         let comm_len = slot.comm.iter().position(|&byte| byte == 0).unwrap_or(slot.comm.len());
+        let (end, guess) = StackEnd::and_guess(slot.end).unwrap_or((StackEnd::Unreadable, Guess::None));
         each(&RawSample {
             tgid: Tgid(slot.tgid),
             tid: Tid(slot.tid),
@@ -170,7 +173,8 @@ impl Tables {
             samples: slot.samples,
             weight: slot.weight,
             increases: &increases,
-            end: StackEnd::from_number(slot.end).unwrap_or(StackEnd::Unreadable),
+            end,
+            guess,
             user_mode: slot.user_mode != 0,
             user: &user,
             kernel: &kernel,

@@ -215,12 +215,14 @@ fn stacks(header: &Header, to: &mut dyn Write) -> io::Result<()> {
     let Some(whole) = stacks.whole_share() else {
         return line(to, "stacks", "no user stacks");
     };
-    let cut = stacks
-        .cut
+    let share = |samples: u64| percent(samples as f64 / stacks.user as f64);
+    let guesses = stacks
+        .guesses
         .iter()
-        .map(|(reason, samples)| format!("{} {reason}", percent(*samples as f64 / stacks.user as f64)));
+        .map(|(place, samples)| format!("{} guessed by frame pointers {place}", share(*samples)));
+    let cut = stacks.cut.iter().map(|(reason, samples)| format!("{} {reason}", share(*samples)));
     let parts: Vec<String> =
-        [format!("{} of user stacks whole", percent(whole))].into_iter().chain(cut).collect();
+        [format!("{} of user stacks whole", percent(whole))].into_iter().chain(guesses).chain(cut).collect();
     line(to, "stacks", &parts.join("; "))?;
     lacking(&stacks.without_table, "an unwind table", header, to)
 }

@@ -153,6 +153,10 @@ pub struct StacksInfo {
     pub whole: u64,
     /// User frames kept of one stack.
     pub frame_limit: u32,
+    /// Samples whose stack seems to, but frame pointers stood in for call-frame information on the way: callers may be missing or wrong.
+    pub guessed: u64,
+    /// These, by the place where that was, most frequent first.
+    pub guesses: Vec<(String, u64)>,
     /// The others, by reason, most frequent first.
     pub cut: Vec<(String, u64)>,
     /// Objects without unwind table for frames of theirs, by share of samples. Frame pointers stood in for it, where that was allowed.

@@ -28,6 +28,6 @@ pub use model::{
 };
 pub use neighbours::{NameError, Neighbour, Neighbours, named};
 pub use recording::{RawFrame, RawStack, Recording, SampleKey};
-pub use stack_state::{CutReason, StackState};
+pub use stack_state::{CutReason, GuessReason, StackState};
 pub use sum::Sum;
 pub use table::{By, Label, Repeats, Row, RowRepeat, Table};

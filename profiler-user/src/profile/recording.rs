@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use indexmap::IndexSet;
 use profiler_common::frame::UserFrame;
-use profiler_common::stack::StackEnd;
+use profiler_common::stack::{Guess, StackEnd};
 
 use super::model::{EventId, Task, index};
 use crate::events::Counted;
@@ -45,6 +45,8 @@ pub struct RawStack {
     pub frames: Box<[RawFrame]>,
     /// How its user side ended.
     pub end: StackEnd,
+    /// What frame pointers stood in for on the way.
+    pub guess: Guess,
 }
 
 /// What tells samples apart.
@@ -78,7 +80,7 @@ impl Recording {
             comm: String::from_utf8_lossy(sample.comm).into(),
             cgroup,
         };
-        let stack = RawStack { frames: normalise(sample, history), end: sample.end };
+        let stack = RawStack { frames: normalise(sample, history), end: sample.end, guess: sample.guess };
         let stack = self.stacks.insert_full(stack).0;
         let key = SampleKey {
             task: index(self.tasks.insert_full(task).0),

@@ -108,7 +108,7 @@ impl<'a> Names<'a> {
             let mapping = profile.add_mapping(unfiled(KERNEL));
             frames.push(Place { mapping, address: 0 }.add_frame(profile, code, FrameKind::User));
         }
-        let state = StackState::judge(stack.end, outermost_user.flatten().as_deref());
+        let state = StackState::judge(stack.end, stack.guess, outermost_user.flatten().as_deref());
         let id = profile.add_stack(frames);
         NamedStack { id, state, frames: stack.frames.len() as u64, named, unnamed }
     }
@@ -210,12 +210,18 @@ impl Quality {
         for (&state, &samples) in &self.states {
             match state {
                 StackState::Whole => info.whole += samples,
+                StackState::Guessed(reason) => {
+                    info.guessed += samples;
+                    info.guesses.push((reason.describe().into(), samples));
+                }
                 StackState::Cut(reason) => info.cut.push((reason.describe(info.frame_limit), samples)),
                 StackState::NoUserSide => continue,
             }
             info.user += samples;
         }
-        info.cut.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        for reasons in [&mut info.guesses, &mut info.cut] {
+            reasons.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        }
     }
 }
 

@@ -184,27 +184,23 @@ impl<'a> Compiler<'a> {
         if offset(end) > MAX_CODE_OFFSET {
             return Err(CompileError::TooLarge);
         }
-        if function.is_signal_trampoline() {
-            self.builder.begin(offset(start), Rule::only(Cfa::Signal));
-        } else {
-            let Ok(mut rows) = function.rows(section, bases, &mut self.context) else { return Ok(()) };
-            loop {
-                match rows.next_row() {
-                    // A row may begin where the function ends, and so say nothing.
-                    Ok(Some(row)) if row.start_address() >= end => {}
-                    Ok(Some(row)) => {
-                        if self.builder.len() > MAX_RULES {
-                            return Err(CompileError::TooLarge);
-                        }
-                        let rule = self.machine.rule(row, section);
-                        self.builder.begin(offset(row.start_address()), rule);
+        let Ok(mut rows) = function.rows(section, bases, &mut self.context) else { return Ok(()) };
+        loop {
+            match rows.next_row() {
+                // A row may begin where the function ends, and so say nothing.
+                Ok(Some(row)) if row.start_address() >= end => {}
+                Ok(Some(row)) => {
+                    if self.builder.len() > MAX_RULES {
+                        return Err(CompileError::TooLarge);
                     }
-                    Ok(None) => break,
-                    Err(_) => {
-                        // Where the account breaks off is not known; none of it is believed.
-                        self.builder.begin(offset(start), Rule::only(Cfa::Unsupported));
-                        break;
-                    }
+                    let rule = self.machine.rule(row, function.is_signal_trampoline(), section);
+                    self.builder.begin(offset(row.start_address()), rule);
+                }
+                Ok(None) => break,
+                Err(_) => {
+                    // Where the account breaks off is not known; none of it is believed.
+                    self.builder.begin(offset(start), Rule::only(Cfa::Unsupported));
+                    break;
                 }
             }
         }

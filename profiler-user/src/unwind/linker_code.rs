@@ -136,18 +136,18 @@ const STP_X16_X30: u32 = 0xa9bf_7bf0;
 const STP_X29_X30: u32 = 0xa9bf_7bfd;
 
 const fn x86_64_at(offset: u32) -> Rule {
-    Rule { cfa: Cfa::Sp(offset), fp: Saved::InRegister, ra: Saved::BelowCfa(8) }
+    Rule::new(Cfa::Sp(offset), Saved::InRegister, Saved::BelowCfa(8))
 }
 
 /// An entry that has pushed its number from this byte on.
 const fn x86_64_numbered(byte: u32) -> Rule {
-    Rule { cfa: Cfa::Plt(byte), fp: Saved::InRegister, ra: Saved::BelowCfa(8) }
+    Rule::new(Cfa::Plt(byte), Saved::InRegister, Saved::BelowCfa(8))
 }
 
-const AARCH64_LEAF: Rule = Rule { cfa: Cfa::Sp(0), fp: Saved::InRegister, ra: Saved::InRegister };
+const AARCH64_LEAF: Rule = Rule::new(Cfa::Sp(0), Saved::InRegister, Saved::InRegister);
 
 const fn aarch64_pushed(fp: Saved) -> Rule {
-    Rule { cfa: Cfa::Sp(16), fp, ra: Saved::BelowCfa(8) }
+    Rule::new(Cfa::Sp(16), fp, Saved::BelowCfa(8))
 }
 
 #[cfg(test)]

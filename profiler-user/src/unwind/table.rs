@@ -1,6 +1,6 @@
 //! A compiled table: rows by page.
 
-use profiler_common::unwind::row::{Cfa, ROW_PAGE_SHIFT, Row, Rule};
+use profiler_common::unwind::row::{ROW_PAGE_SHIFT, Row, Rule};
 
 /// The rows of an object, in the order of their places in its file.
 #[derive(Clone, Debug, Default)]
@@ -79,7 +79,7 @@ pub(super) enum TableBuilder {
 }
 
 /// The encoding of a row that says that no function is described from here on; it sorts before any other at the same place.
-const NOTHING: u64 = Row::new(0, Rule::only(Cfa::Nothing)).0;
+const NOTHING: u64 = Row::NOTHING.0;
 
 impl TableBuilder {
     /// For rules in order, with room for so many rows.
@@ -200,6 +200,8 @@ impl Writer {
 
 #[cfg(test)]
 mod tests {
+    use profiler_common::unwind::row::Cfa;
+
     use super::*;
 
     const A: Rule = Rule::only(Cfa::Sp(8));

@@ -174,7 +174,7 @@ impl UnwindTables {
     /// Counts what a sample lacked, and that it hit what it hit.
     pub(super) fn observe(&mut self, stack: &RawStack, sample: &RawSample<'_>) {
         if self.by_tables {
-            let awaited = self.usage.observe(&stack.frames, sample.end, sample.first, sample.samples);
+            let awaited = self.usage.observe(stack, sample.first, sample.samples);
             awaited.into_iter().for_each(|object| self.worker.hurry(object));
         }
     }

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 
 use profiler_common::mapping::FileKey;
-use profiler_common::stack::StackEnd;
+use profiler_common::stack::{Guess, StackEnd};
 
 use crate::processes::{ObjectId, Objects, Unreadable};
-use crate::profile::{ObjectLack, RawFrame};
+use crate::profile::{ObjectLack, RawFrame, RawStack};
 use crate::types::MonotonicTime;
 
 /// What is known of the tables of all objects.
@@ -122,16 +122,11 @@ impl Usage {
         }
     }
 
-    /// Counts a stack of these frames, of which there were so many samples, the first at this time. The answer are the objects in it
+    /// Counts a stack, of which there were so many samples, the first at this time. The answer are the objects in it
     /// whose tables are awaited.
-    pub(super) fn observe(
-        &mut self,
-        frames: &[RawFrame],
-        end: StackEnd,
-        first: MonotonicTime,
-        samples: u64,
-    ) -> Vec<ObjectId> {
-        let mut objects: Vec<ObjectId> = frames
+    pub(super) fn observe(&mut self, stack: &RawStack, first: MonotonicTime, samples: u64) -> Vec<ObjectId> {
+        let mut objects: Vec<ObjectId> = stack
+            .frames
             .iter()
             .filter_map(|frame| match *frame {
                 RawFrame::User { object, .. } => Some(object),
@@ -147,7 +142,7 @@ impl Usage {
             if known.state == State::Awaited {
                 awaiting.push(object);
             }
-            let is_missing = end == StackEnd::NoTable;
+            let is_missing = stack.end == StackEnd::NoTable || stack.guess == Guess::NoTable;
             let awaited = if known.found_no_room { Lack::NoRoom } else { Lack::NotYet };
             let lack = match &known.state {
                 State::Awaited if is_missing => awaited,
@@ -262,8 +257,8 @@ mod tests {
     const TWO: ObjectId = ObjectId::from_number(2);
 
     fn hit(tables: &mut Usage, object: ObjectId, end: StackEnd, at: u64) {
-        let frames = [RawFrame::User { object, offset: FileOffset(0) }; 3];
-        tables.observe(&frames, end, MonotonicTime(at), 5);
+        let frames = [RawFrame::User { object, offset: FileOffset(0) }; 3].into();
+        tables.observe(&RawStack { frames, end, guess: Guess::None }, MonotonicTime(at), 5);
     }
 
     fn placed(object: ObjectId, rows: usize) -> Usage {
