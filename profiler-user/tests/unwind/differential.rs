@@ -6,10 +6,10 @@ use std::path::Path;
 
 use bpfprof::unwind::compile;
 use profiler_common::stack::StackEnd;
-use profiler_common::unwind::Registers;
-use profiler_common::unwind::row::{Cfa, Rule};
+use profiler_common::unwind::row::{Cfa, Rule, Saved};
 use profiler_common::unwind::search::find_rule;
 use profiler_common::unwind::step::{self, Caller, SignalFrame};
+use profiler_common::unwind::{Kept, Registers};
 
 use crate::elf_image::ElfImage;
 use crate::objects;
@@ -17,7 +17,7 @@ use crate::random::Random;
 use crate::second_opinion::{Account, CallFrames};
 use crate::tables::TableInMemory;
 use crate::third_opinion::Framehop;
-use crate::walker::{self, Memory};
+use crate::walker::{self, Memory, Others};
 
 const PLACES: u32 = 20_000;
 
@@ -26,11 +26,14 @@ const PLACES: u32 = 20_000;
 enum Kind {
     /// The same.
     Same,
-    /// The rule takes a register that a walk does not carry, as in the loader where it resolves a function (%rbx). The table has no rule, and
-    /// the other readers cannot use it either.
+    /// The rule takes a register that is not known. The table has no rule, and the other readers cannot use it either.
     OtherRegister,
-    /// The rule is an expression that rows do not know. The table has no rule.
-    OtherExpression,
+    /// Where %rbx is does not fit into a row, or is told by an expression.
+    WithoutBx,
+    /// framehop knows no frame by %rbx, nor by registers of the innermost frame.
+    ByAnyRegister,
+    /// The rule takes an expression, or registers together, that rows do not know. The table has no rule.
+    OtherForm,
     /// Code of a linker or of the C library that call-frame information leaves out. The table knows it by its instructions.
     LinkerCode,
     /// framehop goes on by frame pointer or to the return address where call-frame information says nothing.
@@ -44,7 +47,8 @@ impl Kind {
     fn bound(self) -> u32 {
         match self {
             Self::Same => PLACES,
-            Self::OtherRegister | Self::OtherExpression | Self::LinkerCode => PLACES / 40,
+            Self::OtherRegister | Self::OtherForm | Self::LinkerCode => PLACES / 40,
+            Self::WithoutBx | Self::ByAnyRegister => PLACES / 40,
             Self::Guess | Self::MemoryExpression => PLACES / 4,
         }
     }
@@ -112,8 +116,12 @@ impl Comparison<'_> {
         let next = if is_exact { address } else { address + 1 };
         let registers = walker::registers(next, random);
         let rule = find_rule(&self.table.file_entry(), self.image.offset(address), &self.table);
-        let ours = step::caller(rule, &registers, &SignalFrame::X86_64, u64::MAX, &mut Memory);
-        let ours = ours.map(|Caller { registers, .. }| registers);
+        let machine = (&SignalFrame::X86_64, u64::MAX);
+        let ours = step::caller(rule, &registers, &Others, machine, &mut Memory);
+        let ours = ours.map(|Caller { registers, .. }| {
+            let bx = registers.bx.value(&mut Memory).map_or(Kept::Unknown, Kept::Value);
+            Registers { bx, ..registers }
+        });
 
         let account = self.frames.caller(address, &registers);
         let differs = |other: &dyn std::fmt::Debug| -> ! {
@@ -127,10 +135,15 @@ impl Comparison<'_> {
         };
         let framehop = self.framehop.caller(&registers, is_exact);
         let beside = match (kind, ours, framehop) {
-            (_, Ok(ours), Ok(Some(other))) if ours == other => Kind::Same,
+            (_, Ok(ours), Ok(Some(other))) if Registers { bx: other.bx, ..ours } == other => Kind::Same,
             (_, Err(StackEnd::Root), Ok(None)) => Kind::Same,
-            (Kind::Same, Ok(_), _) if matches!(rule.cfa, Cfa::AtFp(_) | Cfa::Signal) => {
+            (Kind::Same, Ok(_), _) if matches!(rule.cfa, Cfa::Deref(..) | Cfa::Signal) => {
                 Kind::MemoryExpression
+            }
+            (Kind::Same, Ok(_), _)
+                if matches!(rule.cfa, Cfa::Bx(_) | Cfa::Other(..)) || matches!(rule.ra, Saved::Other(_)) =>
+            {
+                Kind::ByAnyRegister
             }
             (_, Err(StackEnd::NoRule), _) => Kind::Guess,
             (Kind::LinkerCode, ..) => Kind::LinkerCode,
@@ -143,11 +156,16 @@ impl Comparison<'_> {
 fn beside_gimli(ours: Result<Registers, StackEnd>, rule: Rule, account: Account) -> Option<Kind> {
     match (ours, account) {
         (Ok(ours), Account::Caller { registers, .. }) if ours == registers => Some(Kind::Same),
+        (Ok(ours), Account::Caller { registers, .. })
+            if ours.bx == Kept::Unknown && Registers { bx: ours.bx, ..registers } == ours =>
+        {
+            Some(Kind::WithoutBx)
+        }
         (Err(StackEnd::Root), Account::Root) => Some(Kind::Same),
         (Err(StackEnd::NoRule), Account::NoFunction) => Some(Kind::Same),
         (Err(StackEnd::NoRule), _) if rule.cfa != Cfa::Unsupported => None,
         (Err(StackEnd::NoRule), Account::OtherRegister) => Some(Kind::OtherRegister),
-        (Err(StackEnd::NoRule), Account::Caller { by_expression: true, .. }) => Some(Kind::OtherExpression),
+        (Err(StackEnd::NoRule), Account::Caller { is_special: true, .. }) => Some(Kind::OtherForm),
         _ => None,
     }
 }

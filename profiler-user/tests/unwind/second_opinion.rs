@@ -4,10 +4,11 @@ use gimli::{
     BaseAddresses, CfaRule, EhFrame, EhFrameHdr, Encoding, EndianSlice, EvaluationResult, LittleEndian,
     Location, Register, RegisterRule, UnwindContext, UnwindExpression, UnwindSection as _, Value, X86_64,
 };
-use profiler_common::unwind::{Registers, UserMemory as _};
+use profiler_common::unwind::step::OtherRegisters as _;
+use profiler_common::unwind::{Kept, Registers, UserMemory as _};
 
 use crate::elf_image::ElfImage;
-use crate::walker::Memory;
+use crate::walker::{Memory, Others};
 
 /// What call-frame information says of the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,9 +17,9 @@ pub(crate) enum Account {
     NoFunction,
     /// There is none.
     Root,
-    /// Its registers, and whether they take more than registers and offsets to tell.
-    Caller { registers: Registers, by_expression: bool },
-    /// It takes another register than the program counter, the stack and the frame pointer.
+    /// Its registers, and whether they take more to tell than the registers that a walk carries, and offsets.
+    Caller { registers: Registers, is_special: bool },
+    /// It takes a register that is not known.
     OtherRegister,
 }
 
@@ -71,6 +72,25 @@ impl<'a> CallFrames<'a> {
     }
 }
 
+/// The registers in the order of `struct pt_regs` (`arch/x86/include/asm/ptrace.h`).
+const PT_REGS: [Register; 15] = [
+    X86_64::R15,
+    X86_64::R14,
+    X86_64::R13,
+    X86_64::R12,
+    X86_64::RBP,
+    X86_64::RBX,
+    X86_64::R11,
+    X86_64::R10,
+    X86_64::R9,
+    X86_64::R8,
+    X86_64::RAX,
+    X86_64::RCX,
+    X86_64::RDX,
+    X86_64::RSI,
+    X86_64::RDI,
+];
+
 struct Evaluation<'a> {
     section: &'a EhFrame<Slice<'a>>,
     encoding: Encoding,
@@ -87,7 +107,9 @@ impl Evaluation<'_> {
             return Some(Account::Root);
         }
         let is_expression = |register| matches!(rule(register), Some(RegisterRule::Expression(_)));
-        let by_expression = matches!(cfa, CfaRule::Expression(_))
+        let carried = [X86_64::RSP, X86_64::RBP, X86_64::RBX];
+        let is_special = !matches!(cfa, CfaRule::RegisterAndOffset { register, .. } if carried.contains(register))
+            || matches!(rule(X86_64::RA), Some(RegisterRule::Register(_)))
             || is_expression(X86_64::RA)
             || is_expression(X86_64::RBP)
             || is_expression(X86_64::RSP);
@@ -100,8 +122,9 @@ impl Evaluation<'_> {
         let restored = |register| self.restore(rule(register), register, cfa);
         let pc = restored(X86_64::RA)?;
         let sp = if is_expression(X86_64::RSP) { restored(X86_64::RSP)? } else { cfa };
-        let registers = Registers { pc, sp, fp: restored(X86_64::RBP)?, lr: 0 };
-        Some(Account::Caller { registers, by_expression })
+        let bx = restored(X86_64::RBX).map_or(Kept::Unknown, Kept::Value);
+        let registers = Registers { pc, sp, fp: restored(X86_64::RBP)?, lr: 0, bx };
+        Some(Account::Caller { registers, is_special })
     }
 
     fn restore(&self, rule: Option<RegisterRule<usize>>, register: Register, cfa: u64) -> Option<u64> {
@@ -119,7 +142,8 @@ impl Evaluation<'_> {
             X86_64::RA => Some(self.registers.pc),
             X86_64::RSP => Some(self.registers.sp),
             X86_64::RBP => Some(self.registers.fp),
-            _ => None,
+            X86_64::RBX => self.registers.bx.value(&mut Memory).ok(),
+            other => Others.get(PT_REGS.iter().position(|register| *register == other)? as u8),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64, UnwinderX86_64};
 use framehop::{Error, ExplicitModuleSectionInfo, FrameAddress, Module, Unwinder as _};
-use profiler_common::unwind::{Registers, UserMemory as _};
+use profiler_common::unwind::{Kept, Registers, UserMemory as _};
 
 use crate::elf_image::{ElfImage, Section};
 use crate::walker::{LOAD_ADDRESS, Memory};
@@ -48,6 +48,6 @@ impl Framehop {
         let mut registers = UnwindRegsX86_64::new(pc, sp, fp);
         let mut read = |address| Memory.read(address).ok_or(());
         let found = self.unwinder.unwind_frame(address, &mut registers, &mut self.cache, &mut read)?;
-        Ok(found.map(|pc| Registers { pc, sp: registers.sp(), fp: registers.bp(), lr: 0 }))
+        Ok(found.map(|pc| Registers { pc, sp: registers.sp(), fp: registers.bp(), lr: 0, bx: Kept::Unknown }))
     }
 }

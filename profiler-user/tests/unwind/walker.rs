@@ -1,6 +1,7 @@
 //! What a step starts from: registers of an interrupted thread, and its memory.
 
-use profiler_common::unwind::{Registers, UserMemory};
+use profiler_common::unwind::step::OtherRegisters;
+use profiler_common::unwind::{Kept, Registers, UserMemory};
 
 use crate::random::{Random, scramble};
 
@@ -22,8 +23,23 @@ impl UserMemory for Memory {
     }
 }
 
+/// The registers that a walk knows in its innermost frame: each has a value that could be an address in a stack.
+pub(crate) struct Others;
+
+impl OtherRegisters for Others {
+    fn get(&self, place: u8) -> Option<u64> {
+        Some(STACK + (scramble(place.into()) & 0xffff_fff8))
+    }
+}
+
 /// Registers at an address of the object. The frame pointer lies above the stack pointer, as in a frame.
 pub(crate) fn registers(address: u64, random: &mut Random) -> Registers {
     let sp = STACK + random.below(1 << 30) * 8;
-    Registers { pc: LOAD_ADDRESS + address, sp, fp: sp + 8 + random.below(1 << 16) * 8, lr: 0 }
+    Registers {
+        pc: LOAD_ADDRESS + address,
+        sp,
+        fp: sp + 8 + random.below(1 << 16) * 8,
+        lr: 0,
+        bx: Kept::Value(sp + 64),
+    }
 }
