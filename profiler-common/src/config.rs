@@ -48,8 +48,8 @@ pub struct Config {
     pub late_periods: u32,
     /// Counters that are read at each sample of the main event, at most [`MAX_COUNTERS`](crate::limits::MAX_COUNTERS).
     pub counters: u32,
-    /// Always 0: fills the last word.
-    pub padding: u32,
+    /// Bits of an address inside a page of this kernel.
+    pub page_shift: u32,
 }
 
 const _: () = assert!(size_of::<Config>() == 4 * 8 + 42 * 4);

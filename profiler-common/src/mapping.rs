@@ -53,6 +53,9 @@ pub struct Mapping {
 pub struct FileKey(pub u64);
 
 impl FileKey {
+    /// No file: a request for it says that a program has begun.
+    pub const NONE: Self = Self(0);
+
     /// The kernel's virtual object, which has no file.
     pub const VDSO: Self = Self(2);
 

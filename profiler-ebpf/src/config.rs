@@ -53,7 +53,7 @@ static CONFIG: Config = Config {
     log: 0,
     late_periods: 0,
     counters: 0,
-    padding: 0,
+    page_shift: 0,
 };
 
 /// Reads one field of the configuration, hiding its value from the compiler but not from the verifier.

@@ -128,16 +128,29 @@ pub(crate) fn file_entry(tgid: u32, mapping: &Mapping) -> FileEntry {
         // SAFETY: a map value is readable; one that is being replaced is told by its seal.
         return unsafe { *entry }.sound(mapping.file);
     }
-    if FILES.insert(mapping.file, FileEntry::REQUESTED, BPF_NOEXIST.into()).is_ok() {
-        // SAFETY: the helper takes nothing.
-        let time = unsafe { bpf_ktime_get_ns() };
-        let request = FileRequest { file: mapping.file, address: mapping.start, time, tgid, padding: 0 };
-        if FILE_REQUESTS.output::<FileRequest>(request, 0).is_err() {
-            // The next sample asks again.
-            let _ = FILES.remove(mapping.file);
-        }
+    if FILES.insert(mapping.file, FileEntry::REQUESTED, BPF_NOEXIST.into()).is_ok()
+        && ask(tgid, mapping.file, mapping.start).is_err()
+    {
+        // The next sample asks again.
+        let _ = FILES.remove(mapping.file);
     }
     FileEntry::REQUESTED
+}
+
+/// Tells userspace that a program has begun. It maps its libraries now, and may have ended when the next slice of time does.
+#[inline(always)]
+pub(crate) fn announce_program(tgid: u32) {
+    // What is lost here is found at the end of the slice.
+    let _ = ask(tgid, FileKey::NONE, 0);
+}
+
+#[inline(always)]
+fn ask(tgid: u32, file: FileKey, address: u64) -> Result<(), i32> {
+    // SAFETY: the helper takes nothing.
+    let time = unsafe { bpf_ktime_get_ns() };
+    FILE_REQUESTS
+        .output::<FileRequest>(FileRequest { file, address, time, tgid, padding: 0 }, 0)
+        .map_err(|_| 0)
 }
 
 /// Callback of `bpf_find_vma`.
@@ -157,7 +170,9 @@ fn describe(vma: KernelAddress) -> Mapping {
     }
     let start = read_u64(vma, config!(mapping_offsets.start));
     let end = read_u64(vma, config!(mapping_offsets.end));
-    let file_page = read_u64(vma, config!(mapping_offsets.file_page));
+    // The kernel counts pages of its own size.
+    let kernels_page = config!(page_shift).wrapping_sub(PAGE_SHIFT) & 31;
+    let file_page = read_u64(vma, config!(mapping_offsets.file_page)) << kernels_page;
     Mapping::new(start, (end.wrapping_sub(start) >> PAGE_SHIFT) as u32, file_page as u32, file_key(file))
 }
 

@@ -24,7 +24,7 @@ use crate::{
     kernel_memory::{self, KernelAddress},
     maps::{FRAMES, FRAMES_USED, KERNEL_STACK, KERNEL_STACK_WORDS},
     sample::Task,
-    unwind::{self, Source},
+    unwind,
 };
 
 /// The stacks of one sample, in the frame store.
@@ -114,8 +114,11 @@ fn user_stack<A: Arch>(
         return unguessed(StackEnd::NotWanted);
     }
     let ctx = ctx.as_ptr() as *const u8;
-    let (registers, others) = if user_mode {
-        (A::registers(ctx), Source::Context(ctx))
+    let registers = if user_mode {
+        if let Some(others) = unwind::others() {
+            A::others(ctx, others);
+        }
+        A::registers(ctx)
     } else {
         let mm = kernel_memory::read_u64(task.pointer as u64, config!(offsets.mm));
         // While `execve` sets up a new program, the old one's registers are still saved and its stack is gone. The address of the code
@@ -125,7 +128,10 @@ fn user_stack<A: Arch>(
         }
         // SAFETY: the pointer is the current task's, from `bpf_get_current_task_btf`.
         let saved = unsafe { bpf_task_pt_regs(task.pointer.cast()) } as KernelAddress;
-        (A::saved_registers(saved), Source::Saved(saved))
+        if let Some(others) = unwind::others() {
+            A::saved_others(saved, others);
+        }
+        A::saved_registers(saved)
     };
     // Workers of io_uring share a process's memory but never ran user code.
     if registers.pc == 0 {
@@ -135,7 +141,7 @@ fn user_stack<A: Arch>(
         cursor.push(registers.pc);
         return unguessed(StackEnd::Compat32);
     }
-    unwind::walk::<A>(task, registers, others, cursor)
+    unwind::walk::<A>(task, registers, cursor)
 }
 
 struct Copy {

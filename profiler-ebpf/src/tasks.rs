@@ -62,6 +62,7 @@ fn note_program() {
     if !filter::belongs(tgid, tid) {
         return;
     }
+    mappings::announce_program(tgid);
     // SAFETY: the helper takes nothing.
     let task: *mut c_void = unsafe { bpf_get_current_task_btf() }.cast();
     let exec_id = read_u64(task as u64, config!(offsets.self_exec_id)) as u32;

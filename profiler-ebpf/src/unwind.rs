@@ -61,22 +61,19 @@ pub(crate) struct Walk {
     end: StackEnd,
 }
 
-/// Where the other registers of the innermost frame are.
-pub(crate) enum Source {
-    /// In the context of a program, which is in user mode.
-    Context(*const u8),
-    /// Where the task saved them when it entered the kernel.
-    Saved(KernelAddress),
+/// The place for the other registers of the innermost frame, to be filled before the walk.
+///
+/// Each of the two places that they come from has code of its own for that: were it shared, the verifier would refuse loads through a pointer
+/// that may be either.
+#[inline(always)]
+pub(crate) fn others() -> Option<&'static mut OtherRegisters> {
+    // SAFETY: the value belongs to this CPU, and sample programs do not nest on a CPU.
+    WALK.get_ptr_mut(0).map(|walk| unsafe { &mut (*walk).others })
 }
 
 /// Writes the user frames of this task and says why there are no more, and what was guessed.
 #[inline(always)]
-pub(crate) fn walk<A: Arch>(
-    task: &Task,
-    registers: UserRegisters,
-    others: Source,
-    cursor: &mut Cursor,
-) -> (StackEnd, Guess) {
+pub(crate) fn walk<A: Arch>(task: &Task, registers: UserRegisters, cursor: &mut Cursor) -> (StackEnd, Guess) {
     let UserRegisters { pc, sp, fp, lr, bx, .. } = registers;
     let Some(walk) = WALK.get_ptr_mut(0) else {
         return (StackEnd::NoScratch, Guess::None);
@@ -85,10 +82,6 @@ pub(crate) fn walk<A: Arch>(
     let walk = unsafe { &mut *walk };
     let bx = if A::HAS_OTHERS { Kept::Value(bx) } else { Kept::Unknown };
     walk.registers = Registers { pc, sp, fp, lr, bx };
-    match others {
-        Source::Context(ctx) => A::others(ctx, &mut walk.others),
-        Source::Saved(pt_regs) => A::saved_others(pt_regs, &mut walk.others),
-    }
     walk.cursor = *cursor;
     // Nobody looks at the file of a void mapping.
     walk.mapping.void();

@@ -117,6 +117,10 @@ pub struct Stacks {
     pub user: u64,
     /// Of these, those that reach the thread's first function.
     pub whole: u64,
+    /// Those that seem to, by frame pointers where call-frame information is missing.
+    pub guessed: u64,
+    /// These, by place.
+    pub guesses: Vec<(String, u64)>,
     /// User frames kept of one stack.
     pub frame_limit: u32,
     /// Why the others do not, and how many samples each reason has.

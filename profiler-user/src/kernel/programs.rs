@@ -384,7 +384,7 @@ fn configuration(
         log: filter.log.into(),
         late_periods: layout.late_periods,
         counters: layout.counters,
-        padding: 0,
+        page_shift: rustix::param::page_size().ilog2(),
     })
 }
 

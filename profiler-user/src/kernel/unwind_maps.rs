@@ -68,18 +68,21 @@ impl UnwindMaps {
         })
     }
 
-    /// Files that nothing is known of and that samples hit, or programs began with. The kernel side asks once, until it is answered or told
-    /// to [forget](Self::forget) the file.
-    pub fn requests(&mut self) -> Vec<FileRequest> {
-        let mut requests = Vec::new();
+    /// Files that nothing is known of and that samples hit, or programs began with, and whether a program has begun. The kernel side asks
+    /// once, until it is answered or told to [forget](Self::forget) the file.
+    pub fn requests(&mut self) -> (Vec<FileRequest>, bool) {
+        let (mut requests, mut has_begun) = (Vec::new(), false);
         while let Some(bytes) = self.requests.next() {
             let mut bytes: &[u8] = &bytes;
             let words = (bytes.try_get_u64_ne(), bytes.try_get_u64_ne(), bytes.try_get_u64_ne());
             if let ((Ok(file), Ok(address), Ok(time)), Ok(tgid)) = (words, bytes.try_get_u32_ne()) {
-                requests.push(FileRequest { file: FileKey(file), address, time, tgid, padding: 0 });
+                match FileKey(file) {
+                    FileKey::NONE => has_begun = true,
+                    file => requests.push(FileRequest { file, address, time, tgid, padding: 0 }),
+                }
             }
         }
-        requests
+        (requests, has_begun)
     }
 
     /// A descriptor that becomes readable when there are requests.

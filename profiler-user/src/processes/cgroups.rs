@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::sync::Arc;
 
+use super::directory;
 use crate::kernel::SidebandRecord;
 use crate::types::Tgid;
 
@@ -16,7 +17,7 @@ pub struct Cgroups {
 impl Cgroups {
     /// Looks at a process that lives. What cannot be read leaves what is known.
     pub fn look(&mut self, tgid: Tgid) {
-        let text = fs::read_to_string(format!("/proc/{tgid}/cgroup")).unwrap_or_default();
+        let text = fs::read_to_string(directory::of(tgid).join("cgroup")).unwrap_or_default();
         if let Some(path) = version_2(&text) {
             self.by_process.insert(tgid, path.into());
         }

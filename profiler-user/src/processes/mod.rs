@@ -1,6 +1,7 @@
 //! Process history: which object lay where in which process, at every moment of the recording, also after the process is gone.
 
 mod cgroups;
+mod directory;
 mod history;
 mod identity;
 mod objects;

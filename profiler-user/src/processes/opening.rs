@@ -8,6 +8,7 @@ use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
 
+use super::directory;
 use super::identity::{FileStamp, build_id};
 use super::objects::Unreadable;
 use super::root::{Root, open_regular};
@@ -39,7 +40,7 @@ pub(super) fn open_mapped(tgid: Tgid, mapped: &Mapped, path: &[u8]) -> Result<Fi
 /// Opens the file of a mapping through the mapping: right in every mount namespace, and for deleted files.
 fn open_mapping(tgid: Tgid, mapped: &Mapped) -> io::Result<File> {
     let (start, end) = (mapped.start.0, mapped.start.0.saturating_add(mapped.len));
-    let link = format!("/proc/{tgid}/map_files/{start:x}-{end:x}");
+    let link = directory::of(tgid).join(format!("map_files/{start:x}-{end:x}"));
     let file = open_regular(rustix::fs::open(link, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?)?;
     // The process may have mapped another file there since.
     open_if(file, |file| is_file(file, mapped.file) || still_mapped(tgid, mapped))

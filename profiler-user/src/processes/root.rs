@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags, StatxFlags};
 
+use super::directory;
 use crate::types::Tgid;
 
 /// Root folder of a process: of its container, its `chroot`, or the one that bpfprof has.
@@ -39,7 +40,7 @@ impl Root {
     ///
     /// When it is gone, or bpfprof may not see it.
     pub(super) fn of(tgid: Tgid) -> io::Result<Self> {
-        let root = rustix::fs::open(format!("/proc/{tgid}/root"), FOLDER, Mode::empty())?;
+        let root = rustix::fs::open(directory::of(tgid).join("root"), FOLDER, Mode::empty())?;
         Ok(Self(Some(root.into())))
     }
 

@@ -5,13 +5,14 @@ use std::fs;
 
 use procfs::process::{Process, all_processes};
 
+use super::directory;
 use crate::kernel::{Mapped, MappedFile};
 use crate::types::{FileOffset, Tgid, Tid, UserAddress};
 
 /// Executable mappings of a process; none when it is gone or unreadable.
 #[must_use]
 pub fn mappings(tgid: Tgid) -> Vec<Mapped> {
-    let maps = fs::read(format!("/proc/{tgid}/maps")).unwrap_or_default();
+    let maps = fs::read(directory::of(tgid).join("maps")).unwrap_or_default();
     maps.split(|&byte| byte == b'\n').filter_map(executable_mapping).collect()
 }
 

@@ -6,6 +6,7 @@ mod conditions;
 mod eager;
 mod event;
 mod fresh;
+mod looks;
 mod privileges;
 mod progress;
 mod readiness;
@@ -30,15 +31,13 @@ use crate::precedence::Precedence;
 use crate::present::Outputs;
 use crate::say::{StatusLine, say};
 use command::{CannotRun, Command, Running};
-use readiness::{readable_from, watch};
+use looks::Looks;
+use readiness::watch;
 use session::Session;
 use target::Watch;
 
 /// Exit status of a run that a second signal aborted, as shells give it for SIGINT.
 const ABORTED: i32 = 130;
-
-/// Side-band records are looked at no more often than this, however fast they come.
-const LOOK_PAUSE: Duration = Duration::from_millis(2);
 
 /// Records as the options say. The exit status is the one of the command that was started, if one was.
 ///
@@ -210,7 +209,7 @@ async fn sample(
         session.sideband_fd().as_fd().try_clone_to_owned().context("cannot watch the side-band records")?;
     let readiness = watch(readiness).context("cannot watch the side-band records")?;
     let requests = session.requests_fd().and_then(watch).context("cannot watch for requests of programs")?;
-    let mut may_look = begun;
+    let mut looks = Looks::default();
     let _precedence = Precedence::take();
     let mut line = StatusLine::new(options.output.verbosity > Verbosity::Quiet);
     // Waits for programs, while others still ask for files.
@@ -233,13 +232,18 @@ async fn sample(
                 }
             }
             asked = requests.readable() => {
-                session.open_new_objects()?;
+                if session.open_new_objects()? {
+                    looks.begin();
+                }
                 asked.context("cannot watch for requests of programs")?.clear_ready();
             }
-            ready = readable_from(may_look, &readiness) => {
+            () = looks.due() => {
+                session.open_new_objects()?;
+                looks.count();
+            }
+            ready = readiness.readable() => {
                 session.open_new_objects()?;
                 ready.context("cannot watch the side-band records")?.clear_ready();
-                may_look = tokio::time::Instant::now() + LOOK_PAUSE;
             }
         }
     };

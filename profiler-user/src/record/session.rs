@@ -166,8 +166,9 @@ impl Session {
         self.tables.requests_fd()
     }
 
-    /// Opens the objects that processes have just mapped, while the processes live, and answers what the kernel side asks for.
-    pub(super) fn open_new_objects(&mut self) -> Result<(), KernelError> {
+    /// Opens the objects that processes have just mapped, while the processes live, and answers what the kernel side asks for. Whether a
+    /// program has begun, which maps more now.
+    pub(super) fn open_new_objects(&mut self) -> Result<bool, KernelError> {
         self.look()?;
         self.answer_requests()
     }
@@ -210,12 +211,13 @@ impl Session {
         }
     }
 
-    fn answer_requests(&mut self) -> Result<(), KernelError> {
-        for request in self.tables.requests() {
+    fn answer_requests(&mut self) -> Result<bool, KernelError> {
+        let (requests, has_begun) = self.tables.requests();
+        for request in requests {
             let answer = self.answer(&request);
             self.tables.answer(request, answer, &self.objects)?;
         }
-        Ok(())
+        Ok(has_begun)
     }
 
     /// What an asked-for file is: known by its key, or by what the process that met it had mapped at that moment.

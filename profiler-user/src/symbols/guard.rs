@@ -60,6 +60,8 @@ pub(super) fn run<T: Send + 'static>(
 fn install() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
+        // The first call may open a file, which the handler must not.
+        let _ = rustix::param::page_size();
         silence_guarded_panics();
         survive_truncation();
     });
@@ -99,12 +101,12 @@ extern "C" fn on_bus_error(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut l
 
 /// Puts a page of zeros where one of the file is missing.
 fn replace_page(address: usize) -> bool {
-    // The base page size, or a part of it, on every machine supported; huge pages of files behave alike.
-    const PAGE: usize = 4096;
-    let page = address & !(PAGE - 1);
+    // Read from memory, as a handler must; huge pages of files behave like the base pages.
+    let page_size = rustix::param::page_size();
+    let page = address & !(page_size - 1);
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
     // SAFETY: guarded code reads nothing but read-only mappings of files at this address: no other memory raises SIGBUS.
-    let mapped = unsafe { libc::mmap(page as *mut libc::c_void, PAGE, libc::PROT_READ, flags, -1, 0) };
+    let mapped = unsafe { libc::mmap(page as *mut libc::c_void, page_size, libc::PROT_READ, flags, -1, 0) };
     mapped != libc::MAP_FAILED
 }
 

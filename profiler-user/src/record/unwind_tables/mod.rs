@@ -106,11 +106,11 @@ impl UnwindTables {
         }
     }
 
-    /// The files that programs ask for.
-    pub(super) fn requests(&mut self) -> Vec<FileRequest> {
-        let mut requests = std::mem::take(&mut self.unanswered);
-        requests.extend(self.maps.requests());
-        requests
+    /// The files that programs ask for, and whether a program of the targets has begun.
+    pub(super) fn requests(&mut self) -> (Vec<FileRequest>, bool) {
+        let (mut requests, has_begun) = self.maps.requests();
+        requests.append(&mut self.unanswered);
+        (requests, has_begun)
     }
 
     /// Answers a request: the same way for every file and every process.

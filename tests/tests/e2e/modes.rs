@@ -1,0 +1,138 @@
+//! The same work in each way to choose targets: launched, by process, by cgroup, on the whole machine.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use bpfprof_tests::cgroup::Cgroup;
+use bpfprof_tests::{Bpfprof, Folded, Report, Target, host};
+use rustix::process::Signal;
+
+use crate::unwind::{OPTIMISED, Recorded, compile};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Launched,
+    Process,
+    Cgroup,
+    All,
+}
+
+const MODES: [Mode; 4] = [Mode::Launched, Mode::Process, Mode::Cgroup, Mode::All];
+
+/// Waits for `go` in its folder, `$1`, and runs the program `$2`, 20 calls deep, again and again for some milliseconds.
+const SHORT: &str = r#"until [ -e "$1/go" ]; do sleep 0.02; done
+i=0; while [ $i -lt 300 ]; do "$2" 20 $((5 + i % 16)); i=$((i + 1)); done"#;
+
+/// As above, each time a copy of the program: a file of its own.
+const COPIES: &str = r#"until [ -e "$1/go" ]; do sleep 0.02; done
+i=0; while [ $i -lt 150 ]; do mkdir "$1/$i"; cp "$2" "$1/$i/deep"; "$1/$i/deep" 20 20; rm -r "$1/$i"; i=$((i + 1)); done"#;
+
+#[test]
+fn processes_of_milliseconds_have_whole_stacks_in_every_mode() -> Result<()> {
+    let Some(program) = compile("deep", OPTIMISED)? else { return Ok(()) };
+    for mode in MODES {
+        let Some(recorded) = script(mode, SHORT, program.path())? else { continue };
+        let stacks = &recorded.report.header.stacks;
+        ensure!(stacks.whole * 100 >= stacks.user * 96 && stacks.user > 1500, "{mode:?}: {stacks:?}");
+        recorded.is_nearly_all_of("work", |line| line.has("main")).with_context(|| format!("{mode:?}"))?;
+    }
+    Ok(())
+}
+
+#[test]
+fn copies_of_a_program_have_its_unwind_table_in_every_mode() -> Result<()> {
+    let Some(program) = compile("deep", OPTIMISED)? else { return Ok(()) };
+    for mode in MODES {
+        let Some(recorded) = script(mode, COPIES, program.path())? else { continue };
+        let stacks = &recorded.report.header.stacks;
+        ensure!(stacks.whole * 100 >= stacks.user * 90 && stacks.user > 1500, "{mode:?}: {stacks:?}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_process_whose_first_thread_has_ended_keeps_its_names_in_every_mode() -> Result<()> {
+    let Some(program) = compile("first_ended", OPTIMISED)? else { return Ok(()) };
+    let seconds = |seconds: &str| {
+        let mut command = Command::new(program.path());
+        command.arg(seconds);
+        command
+    };
+    for mode in MODES {
+        let target =
+            (mode != Mode::Launched).then(|| Target::start(seconds("60"), "first_ended")).transpose()?;
+        let run = Bpfprof::clock(["--comm", "first_ended"]);
+        let run = match (mode, &target) {
+            (Mode::Process, Some(target)) => run.args(["-d", "1s", "--pid", &target.pid()]),
+            (Mode::Launched, _) | (_, None) => run.args(["--"]).args([program.path()]).args(["2"]),
+            (Mode::Cgroup, Some(target)) => {
+                let Some(group) = group_of(target)? else { continue };
+                run.args(["-d", "1s", "--cgroup", &group])
+            }
+            (Mode::All, Some(_)) => run.args(["-d", "1s", "--all"]),
+        };
+        let folded = run.succeed()?.folded()?;
+        let (named, all) = (folded.weight_of("after_main"), folded.weight());
+        ensure!(named * 100 >= all * 90 && all > 500_000_000, "{mode:?}: {named} of {all}: {folded:?}");
+    }
+    Ok(())
+}
+
+/// The version 2 cgroup that a process is in; `None`, said aloud, without one.
+fn group_of(target: &Target) -> Result<Option<String>> {
+    let text = fs::read_to_string(format!("/proc/{}/cgroup", target.pid()))?;
+    let path = text.lines().find_map(|line| line.strip_prefix("0::"));
+    if path.is_none() {
+        host::skip("modes::group_of", "cgroup version 2 is not mounted")?;
+    }
+    // That of a process whose first thread has ended says so.
+    Ok(path.map(|path| path.trim_end_matches(" (deleted)").to_owned()))
+}
+
+/// Runs a script on the program, sampled in this mode; `None`, said aloud, where the mode is not there.
+fn script(mode: Mode, script: &str, program: &Path) -> Result<Option<Recorded>> {
+    let folder = tempfile::tempdir()?;
+    let (json, folded) = (folder.path().join("x.json"), folder.path().join("x.folded"));
+    let mut shell = Command::new("sh");
+    let group = match mode {
+        Mode::Cgroup => match Cgroup::new("bpfprof-modes")? {
+            Some(group) => Some(group),
+            None => {
+                host::skip("modes::script", "cgroup version 2 is not mounted")?;
+                return Ok(None);
+            }
+        },
+        _ => None,
+    };
+    let run = Bpfprof::clock(["--comm", "deep"]).output(&json).output(&folded);
+    let go = folder.path().join("go");
+    if mode == Mode::Launched {
+        fs::write(go, "")?;
+        run.args(["--", "sh", "-c", script, "sh"]).args([folder.path(), program]).succeed()?;
+    } else {
+        let enter = r#"[ -z "$3" ] || echo $$ > "$3/cgroup.procs"; "#;
+        shell.args(["-c", &format!("{enter}{script}"), "sh"]).args([folder.path(), program]);
+        if let Some(group) = &group {
+            shell.arg(group.folder());
+        }
+        let target = Target::start(shell, "sh")?;
+        let run = match (mode, &group) {
+            (_, Some(group)) => run.args(["--cgroup"]).args([group.folder()]),
+            (Mode::Process, None) => run.args(["--pid", &target.pid()]),
+            _ => run.args(["--all"]),
+        };
+        let mut running = run.start()?;
+        running.sample_for(Duration::ZERO)?;
+        fs::write(go, "")?;
+        target.wait()?;
+        if mode != Mode::Process {
+            running.signal(Signal::INT)?;
+        }
+        let finished = running.wait()?;
+        ensure!(finished.code() == Some(0), "{mode:?}: {}", finished.stderr);
+    }
+    Ok(Some(Recorded { report: Report::read(&json)?, folded: Folded::read(&folded)? }))
+}
