@@ -2,8 +2,11 @@
 
 use crate::hash::WordHash;
 
-/// Mappings remembered of one process. Beyond it the oldest are overwritten.
+/// Mappings remembered of one process. Beyond it the oldest are overwritten, but for the [first](FIRST_MAPPINGS).
 pub const MAPPINGS_PER_PROCESS: usize = 48;
+
+/// Mappings that stay: the program, its loader and the libraries that it began with are in nearly all stacks.
+pub const FIRST_MAPPINGS: u32 = 8;
 
 /// Mappings that a search looks at in one go. Most processes have no more.
 pub const MAPPINGS_PER_BLOCK: usize = 8;

@@ -12,8 +12,8 @@ use aya_ebpf::{
 use profiler_common::{
     config::{target, walk},
     mapping::{
-        FileEntry, FileKey, FileRequest, MAPPINGS_PER_BLOCK, MAPPINGS_PER_PROCESS, Mapping, PAGE_SHIFT,
-        ProcessMappings,
+        FIRST_MAPPINGS, FileEntry, FileKey, FileRequest, MAPPINGS_PER_BLOCK, MAPPINGS_PER_PROCESS, Mapping,
+        PAGE_SHIFT, ProcessMappings,
     },
 };
 
@@ -201,7 +201,7 @@ fn remember(tgid: u32, exec_id: u32, mapping: Mapping) {
     let next = u64::from(mappings.next);
     let place = select(sign(covered.wrapping_sub(1)), next, covered.wrapping_sub(1));
     if place == next {
-        mappings.next = if next + 1 < MAPPINGS_PER_PROCESS as u64 { next as u32 + 1 } else { 0 };
+        mappings.next = if next + 1 < MAPPINGS_PER_PROCESS as u64 { next as u32 + 1 } else { FIRST_MAPPINGS };
     }
     if place < MAPPINGS_PER_PROCESS as u64 {
         // SAFETY: the index was checked.

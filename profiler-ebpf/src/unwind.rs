@@ -9,9 +9,9 @@ use profiler_common::{
     mapping::{FileEntry, FileKey, Mapping, NO_OBJECT},
     stack::{Guess, StackEnd},
     unwind::{
-        Kept, Registers, UserMemory, frame_pointer,
+        Kept, Registers, frame_pointer,
         row::{Row, RowPage},
-        search::{UnwindTables, find_rule},
+        search::{UnwindTables, find_row},
         step,
         window::{Window, Windowed},
     },
@@ -26,7 +26,7 @@ use crate::{
     maps::{ROW_CHUNKS, ROW_PAGES, RowChunk, WALK},
     sample::Task,
     stacks::Cursor,
-    user_memory::CurrentTask,
+    user_memory::{self, CurrentTask},
 };
 
 /// Where a walk is.
@@ -56,6 +56,8 @@ pub(crate) struct Walk {
     /// Whether this is the innermost frame, of which all registers are known.
     innermost: bool,
     others: OtherRegisters,
+    /// Code before a return address: here since Linux 6.1 gives a program and its callbacks 512 bytes of stack together.
+    code: u64,
     /// What frame pointers stood in for so far.
     guess: Guess,
     end: StackEnd,
@@ -130,11 +132,11 @@ unsafe extern "C" fn frame<A: Arch>(_: u32, context: *mut c_void) -> i64 {
             if walk.file.base_page == FileEntry::NO_RULES { StackEnd::NoRule } else { StackEnd::NoTable };
         return by_frame_pointer::<A>(walk, reason);
     }
-    let rule = find_rule(&walk.file, offset, &KernelTables);
+    let row = find_row(&walk.file, offset, &KernelTables);
     let mut memory = Windowed::new(&mut walk.window, CurrentTask);
     let machine = (&A::SIGNAL_FRAME, config!(address_mask));
     let others = Innermost::<A> { others: &walk.others, known: walk.innermost, machine: PhantomData };
-    match step::caller(rule, &walk.registers, &others, machine, &mut memory) {
+    match step::caller(row, &walk.registers, &others, machine, &mut memory) {
         Ok(caller) => {
             walk.registers = caller.registers;
             walk.exact = caller.interrupted;
@@ -185,7 +187,7 @@ fn by_frame_pointer<A: Arch>(walk: &mut Walk, reason: StackEnd) -> i64 {
         Ok(caller) => {
             if by_tables {
                 let is_file = !matches!(reason, StackEnd::NoMapping);
-                if is_file && !is_behind_call::<A>(caller.pc) {
+                if is_file && !is_behind_call::<A>(caller.pc, &mut walk.code) {
                     return end(walk, reason);
                 }
                 let guess = match reason {
@@ -209,8 +211,8 @@ fn by_frame_pointer<A: Arch>(walk: &mut Walk, reason: StackEnd) -> i64 {
 
 /// Whether a call ends where this return address leads.
 #[inline(always)]
-fn is_behind_call<A: Arch>(pc: u64) -> bool {
-    CurrentTask.read(pc.wrapping_sub(8)).is_some_and(A::ends_with_call)
+fn is_behind_call<A: Arch>(pc: u64, code: &mut u64) -> bool {
+    user_memory::read_into(pc.wrapping_sub(8), code) && A::ends_with_call(*code)
 }
 
 /// Finds the mapping that holds an address, and what is known of its file.

@@ -31,6 +31,12 @@ impl WindowSource for CurrentTask {
     }
 }
 
+/// Reads a word to a place that is not on the stack; whether it could be read.
+#[inline(always)]
+pub(crate) fn read_into(address: u64, word: &mut u64) -> bool {
+    copy(address, word)
+}
+
 /// A value of a type that any bytes make.
 #[inline(always)]
 fn read<T: Copy>(address: u64) -> Option<T> {

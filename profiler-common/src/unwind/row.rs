@@ -141,6 +141,30 @@ impl Row {
     pub const fn rule(self) -> Rule {
         decode(self.0)
     }
+
+    /// [`Rule::bx`] alone.
+    #[inline(always)]
+    #[must_use]
+    pub const fn bx(self) -> Saved {
+        match bits(self.0, KIND_SHIFT, KIND_BITS) {
+            SP_PUSHED..=BX_PUSHED | SP_DEREF..=RETURN_IN_OTHER => {
+                saved(bits(self.0, SECOND_SLOT, SLOT_BITS), Saved::Unknown)
+            }
+            SP_FAR..=FP_INTERRUPTED => Saved::Unknown,
+            _ => Saved::InRegister,
+        }
+    }
+
+    /// [`Rule::interrupted`] alone.
+    #[inline(always)]
+    #[must_use]
+    pub const fn interrupted(self) -> bool {
+        match bits(self.0, KIND_SHIFT, KIND_BITS) {
+            SP_INTERRUPTED | FP_INTERRUPTED => true,
+            SP_DEREF..=BX_DEREF => bits(self.0, FIRST_SLOT - 1, 1) != 0,
+            _ => false,
+        }
+    }
 }
 
 const KIND_SHIFT: u32 = 16;
@@ -417,6 +441,7 @@ mod tests {
         assert_eq!(rule.fitting(), rule);
         let row = Row::new(0x12_3456, rule);
         assert_eq!((row.rule(), row.place()), (rule, 0x3456));
+        assert_eq!((row.bx(), row.interrupted()), (rule.bx, rule.interrupted));
     }
 
     #[test]

@@ -1,6 +1,6 @@
-//! Finding the rule for a place in an object.
+//! Finding the row for a place in an object.
 
-use super::row::{Cfa, ROW_PAGE_SHIFT, Row, RowPage, Rule};
+use super::row::{ROW_PAGE_SHIFT, Row, RowPage};
 use crate::mapping::FileEntry;
 
 /// The compiled tables.
@@ -27,10 +27,10 @@ pub trait UnwindTables {
 /// Steps of a search: a page has at most 2¹⁶ places, and one row more for the rule it begins with.
 const SEARCH_STEPS: u32 = 17;
 
-/// The rule in force at this offset of a file.
+/// The row in force at this offset of a file.
 #[inline(always)]
-pub fn find_rule<T: UnwindTables>(file: &FileEntry, offset: u64, tables: &T) -> Rule {
-    let nothing = Rule::only(Cfa::Nothing);
+pub fn find_row<T: UnwindTables>(file: &FileEntry, offset: u64, tables: &T) -> Row {
+    let nothing = Row::NOTHING;
     let page = ((offset >> ROW_PAGE_SHIFT) as u32).wrapping_sub(file.base_page);
     if page >= file.pages {
         return nothing;
@@ -51,7 +51,7 @@ pub fn find_rule<T: UnwindTables>(file: &FileEntry, offset: u64, tables: &T) -> 
         len -= half;
     }
     match T::row(chunk, first) {
-        Some(row) if len == 1 && row.place() <= place => row.rule(),
+        Some(row) if len == 1 && row.place() <= place => row,
         _ => nothing,
     }
 }
@@ -62,6 +62,7 @@ mod tests {
 
     use std::vec::Vec;
 
+    use super::super::row::{Cfa, Rule};
     use super::*;
 
     struct OneChunk {
@@ -102,10 +103,14 @@ mod tests {
                 } else {
                     Cfa::Sp(8 * (u64::min(place / stride, rows - 1) as u32 + 1))
                 };
-                assert_eq!(find_rule(&file, 3 << 16 | place, &table).cfa, expected, "{rows} rows, {place}");
+                assert_eq!(
+                    find_row(&file, 3 << 16 | place, &table).rule().cfa,
+                    expected,
+                    "{rows} rows, {place}"
+                );
             }
-            assert_eq!(find_rule(&file, 2 << 16, &table).cfa, Cfa::Nothing);
-            assert_eq!(find_rule(&file, 4 << 16, &table).cfa, Cfa::Nothing);
+            assert_eq!(find_row(&file, 2 << 16, &table), Row::NOTHING);
+            assert_eq!(find_row(&file, 4 << 16, &table), Row::NOTHING);
         }
     }
 }

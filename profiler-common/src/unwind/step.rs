@@ -1,6 +1,6 @@
 //! One step by a rule.
 
-use super::row::{Base, Cfa, Rule, Saved};
+use super::row::{Base, Cfa, Row, Saved};
 use super::{Kept, Registers, UserMemory, user_code_address};
 use crate::stack::StackEnd;
 
@@ -44,17 +44,18 @@ pub trait OtherRegisters {
     fn get(&self, place: u8) -> Option<u64>;
 }
 
-/// The caller of the frame with these registers by this rule, or why there is none.
+/// The caller of the frame with these registers by this row, or why there is none.
 ///
 /// `address_mask` clears the bits of a return address that are no part of it (pointer authentication codes).
 #[inline(always)]
 pub fn caller(
-    rule: Rule,
+    row: Row,
     registers: &Registers,
     others: &impl OtherRegisters,
     (signal_frame, address_mask): (&SignalFrame, u64),
     memory: &mut impl UserMemory,
 ) -> Result<Caller, StackEnd> {
+    let rule = row.rule();
     let plus = |base: u64, offset: u32| base.wrapping_add(u64::from(offset));
     let cfa = match rule.cfa {
         Cfa::Root => return Err(StackEnd::Root),
@@ -115,12 +116,13 @@ pub fn caller(
     if pc == registers.pc && cfa == registers.sp {
         return Err(StackEnd::BadReturnAddress);
     }
-    let bx = match rule.bx {
+    // From the row, which takes less of a program's stack than what it says.
+    let bx = match row.bx() {
         Saved::InRegister => registers.bx,
         Saved::BelowCfa(below) => Kept::At(cfa.wrapping_sub(u64::from(below))),
         Saved::AtFp | Saved::Other(_) | Saved::Unknown => Kept::Unknown,
     };
-    Ok(Caller { registers: Registers { pc, sp: cfa, fp, lr: 0, bx }, interrupted: rule.interrupted })
+    Ok(Caller { registers: Registers { pc, sp: cfa, fp, lr: 0, bx }, interrupted: row.interrupted() })
 }
 
 #[inline(always)]
@@ -152,6 +154,7 @@ fn interrupted(
 
 #[cfg(test)]
 mod tests {
+    use super::super::row::Rule;
     use super::*;
 
     const BASE: u64 = 0x7ffd_0000_0000;
@@ -181,7 +184,8 @@ mod tests {
     const MACHINE: (&SignalFrame, u64) = (&SignalFrame::X86_64, u64::MAX);
 
     fn step(rule: Rule, registers: Registers, stack: &[u64]) -> Result<Registers, StackEnd> {
-        caller(rule, &registers, &Others(&[]), MACHINE, &mut Stack(stack)).map(|caller| caller.registers)
+        caller(Row::new(0, rule), &registers, &Others(&[]), MACHINE, &mut Stack(stack))
+            .map(|caller| caller.registers)
     }
 
     fn at(pc: u64, sp: u64, fp: u64) -> Registers {
@@ -241,7 +245,8 @@ mod tests {
         let mut stack = [0; 32];
         (stack[5 + 10], stack[5 + 15], stack[5 + 16]) = (11, 22, 0x3333);
         let rule = Rule::only(Cfa::Signal);
-        let caller = caller(rule, &at(0x5000, BASE, 0), &Others(&[]), MACHINE, &mut Stack(&stack));
+        let caller =
+            caller(Row::new(0, rule), &at(0x5000, BASE, 0), &Others(&[]), MACHINE, &mut Stack(&stack));
         let registers = Registers { bx: Kept::At(BASE + (5 + 11) * 8), ..at(0x3333, 22, 11) };
         assert_eq!(caller, Ok(Caller { registers, interrupted: true }));
     }
@@ -263,7 +268,7 @@ mod tests {
     fn other_registers_are_those_of_the_innermost_frame() {
         let stack = [0, 0x6000];
         let by = |rule, others: &[u64]| {
-            caller(rule, &at(0x5000, BASE, 9), &Others(others), MACHINE, &mut Stack(&stack))
+            caller(Row::new(0, rule), &at(0x5000, BASE, 9), &Others(others), MACHINE, &mut Stack(&stack))
                 .map(|caller| caller.registers)
         };
         let rule = Rule::new(Cfa::Other(1, 8), Saved::InRegister, RA);
@@ -280,7 +285,8 @@ mod tests {
         let rule = Rule::new(Cfa::Deref(Base::Fp, 0, 24), Saved::BelowCfa(24), Saved::BelowCfa(16));
         let rule = Rule { interrupted: true, ..rule };
         let stack = [BASE + 8, 99, 0x6000, 0x77];
-        let caller = caller(rule, &at(0x5000, BASE, BASE), &Others(&[]), MACHINE, &mut Stack(&stack));
+        let caller =
+            caller(Row::new(0, rule), &at(0x5000, BASE, BASE), &Others(&[]), MACHINE, &mut Stack(&stack));
         assert_eq!(caller, Ok(Caller { registers: at(0x6000, BASE + 32, 99), interrupted: true }));
     }
 

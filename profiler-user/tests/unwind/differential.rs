@@ -7,7 +7,7 @@ use std::path::Path;
 use bpfprof::unwind::compile;
 use profiler_common::stack::StackEnd;
 use profiler_common::unwind::row::{Cfa, Rule, Saved};
-use profiler_common::unwind::search::find_rule;
+use profiler_common::unwind::search::find_row;
 use profiler_common::unwind::step::{self, Caller, SignalFrame};
 use profiler_common::unwind::{Kept, Registers};
 
@@ -115,13 +115,15 @@ impl Comparison<'_> {
         // A return address is looked up one before, where its call is.
         let next = if is_exact { address } else { address + 1 };
         let registers = walker::registers(next, random);
-        let rule = find_rule(&self.table.file_entry(), self.image.offset(address), &self.table);
+        let row = find_row(&self.table.file_entry(), self.image.offset(address), &self.table);
         let machine = (&SignalFrame::X86_64, u64::MAX);
-        let ours = step::caller(rule, &registers, &Others, machine, &mut Memory);
+        let ours = step::caller(row, &registers, &Others, machine, &mut Memory);
         let ours = ours.map(|Caller { registers, .. }| {
             let bx = registers.bx.value(&mut Memory).map_or(Kept::Unknown, Kept::Value);
             Registers { bx, ..registers }
         });
+
+        let rule = row.rule();
 
         let account = self.frames.caller(address, &registers);
         let differs = |other: &dyn std::fmt::Debug| -> ! {
