@@ -13,6 +13,9 @@ pub struct CProgram {
     _folder: TempDir,
 }
 
+/// What assemblers and linkers fill up with.
+const PADDING: [&str; 5] = ["nop", "nopl", "nopw", "xchg", "int3"];
+
 /// Flags for code with frame pointers, at fixed addresses.
 const WITH_FRAME_POINTERS: &[&str] = &["-O1", "-no-pie", "-fno-pie", "-fno-omit-frame-pointer"];
 
@@ -55,13 +58,35 @@ impl CProgram {
         Ok(format!("mem:0x{address}:x"))
     }
 
-    /// The breakpoint event on a byte of the entry that leads to a function of a library. The program must lie at fixed addresses.
-    pub fn breakpoint_in_linkage(&self, function: &str, byte: u64) -> Result<String> {
-        let code = self.seen_by("objdump", &["-d", "-j", ".plt", "-j", ".plt.sec", "-j", ".plt.got"])?;
-        let label = format!(" <{function}@plt>:");
-        let address = code.lines().find_map(|line| line.strip_suffix(&label));
-        let address = address.with_context(|| format!("{function} has no entry in the linkage table"))?;
-        Ok(format!("mem:{:#x}:x", u64::from_str_radix(address, 16)? + byte))
+    /// The address that the first call in a function leads to.
+    pub fn called_by(&self, function: &str) -> Result<u64> {
+        let code = self.seen_by("objdump", &["-d", &format!("--disassemble={function}")])?;
+        let calls = code.lines().filter_map(|line| line.split('\t').nth(2)?.split_once(' '));
+        let mut targets = calls.filter_map(|(mnemonic, operand)| {
+            let target = operand.trim().split(' ').next().unwrap_or_default();
+            ["call", "bl"].contains(&mnemonic).then(|| u64::from_str_radix(target, 16).ok()).flatten()
+        });
+        targets.next().with_context(|| format!("{function} calls nothing"))
+    }
+
+    /// The address of a section; `None` when there is none of this name.
+    pub fn section(&self, name: &str) -> Result<Option<u64>> {
+        let sections = self.seen_by("objdump", &["-h"])?;
+        let mut sections = sections.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        let address = sections.find(|words| words.get(1) == Some(&name)).map(|words| words[3]);
+        Ok(address.map(|address| u64::from_str_radix(address, 16)).transpose()?)
+    }
+
+    /// Addresses and mnemonics of the instructions from this address on, for so many bytes, without what only fills up.
+    pub fn instructions(&self, address: u64, len: u64) -> Result<Vec<(u64, String)>> {
+        let (from, to) = (format!("--start-address={address}"), format!("--stop-address={}", address + len));
+        let code = self.seen_by("objdump", &["-d", &from, &to])?;
+        let instructions = code.lines().filter_map(|line| {
+            let (address, rest) = line.trim_start().split_once(":\t")?;
+            let mnemonic = rest.split('\t').nth(1)?.split(' ').next()?;
+            Some((u64::from_str_radix(address, 16).ok()?, mnemonic.to_owned()))
+        });
+        Ok(instructions.filter(|(_, mnemonic)| !PADDING.contains(&mnemonic.as_str())).collect())
     }
 
     /// Takes all symbols away.
@@ -107,6 +132,8 @@ pub fn lld_of_rust() -> Result<Option<[String; 2]>> {
     Ok(linker.map(|folder| [format!("-B{}", folder.display()), "-fuse-ld=lld".into()]))
 }
 
-fn starts(program: &str) -> bool {
+/// Whether this program is installed and starts.
+#[must_use]
+pub fn starts(program: &str) -> bool {
     Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
 }

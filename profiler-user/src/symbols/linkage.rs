@@ -110,25 +110,45 @@ impl Table<'_> {
     }
 
     fn x86_64_slot(&self, address: u64) -> Option<Slot> {
-        // GNU ld makes entries of half the length where nothing is pushed: a jump of 6 bytes and a no-op of 2.
-        let is_half = self.code.get(6..8) == Some(&[0x66, 0x90]) && self.code.starts_with(&[0xff, 0x25]);
+        // A jump of 6 bytes, or of 7 with a prefix for bounds checks, and padding: entries of half the length, where nothing is pushed.
+        let is_half = matches!(
+            self.code,
+            [0xff, 0x25, _, _, _, _, 0x66, 0x90, ..]
+                | [0xff, 0x25, _, _, _, _, 0xcc, 0xcc, ..]
+                | [0xf2, 0xff, 0x25, _, _, _, _, 0x90, ..]
+        );
         let len = if is_half { 8 } else { 16 };
         let begins = (address - self.start) / len * len;
+        // Where lld guards against speculation, an entry that is not resolved yet is twice as long.
+        let before = begins.checked_sub(len).filter(|before| self.is_guarded_at(*before));
+        self.x86_64_slot_at(before.unwrap_or(begins))
+    }
+
+    /// Whether an entry that begins here calls the header to get to its target.
+    fn is_guarded_at(&self, at: u64) -> bool {
+        let code = usize::try_from(at).ok().and_then(|at| self.code.get(at..));
+        matches!(code, Some([0x4c, 0x8b, 0x1d, _, _, _, _, 0xe8, ..]))
+    }
+
+    fn x86_64_slot_at(&self, begins: u64) -> Option<Slot> {
         let code = self.code.get(usize::try_from(begins).ok()?..)?;
         // endbr64, then a prefix for bounds checks.
         let skip = |code: &'_ [u8], prefix: &[u8]| if code.starts_with(prefix) { prefix.len() } else { 0 };
         let mut at = skip(code, &[0xf3, 0x0f, 0x1e, 0xfa]);
         at += skip(code.get(at..)?, &[0xf2]);
-        match *code.get(at..)? {
+        let (len, [a, b, c, d]) = match *code.get(at..)? {
             // jmp *word(%rip)
-            [0xff, 0x25, a, b, c, d, ..] => {
-                let next = self.start + begins + at as u64 + 6;
-                Some(Slot::At(next.wrapping_add_signed(i32::from_le_bytes([a, b, c, d]).into())))
-            }
+            [0xff, 0x25, a, b, c, d, ..] => (6, [a, b, c, d]),
+            // mov number, %r11d; jmp *word(%rip)
+            [0x41, 0xbb, _, _, _, _, 0xff, 0x25, a, b, c, d, ..] => (12, [a, b, c, d]),
+            // mov word(%rip), %r11
+            [0x4c, 0x8b, 0x1d, a, b, c, d, ..] => (7, [a, b, c, d]),
             // push number
-            [0x68, a, b, c, d, ..] => Some(Slot::Number(u32::from_le_bytes([a, b, c, d]).into())),
-            _ => None,
-        }
+            [0x68, a, b, c, d, ..] => return Some(Slot::Number(u32::from_le_bytes([a, b, c, d]).into())),
+            _ => return None,
+        };
+        let next = self.start + begins + at as u64 + len;
+        Some(Slot::At(next.wrapping_add_signed(i32::from_le_bytes([a, b, c, d]).into())))
     }
 
     /// adrp x16, page; ldr x17, [x16, #offset]; behind a landing pad or not.
@@ -185,6 +205,43 @@ mod tests {
             (table.slot(0x1000), table.slot(0x1008)),
             (Some(Slot::At(0x1006)), Some(Slot::At(0x100e)))
         );
+    }
+
+    #[test]
+    fn entries_of_mold_name_a_slot() {
+        // mov number, %r11d; jmp *word(%rip): with endbr64 before it, and without.
+        let jump = [0x41, 0xbb, 5, 0, 0, 0, 0xff, 0x25, 0x10, 0, 0, 0];
+        let code = [&[0xf3, 0x0f, 0x1e, 0xfa][..], &jump, &jump, &[0xcc; 4]].concat();
+        let entries = table(&code, Architecture::X86_64);
+        assert_eq!(
+            (entries.slot(0x100a), entries.slot(0x1010)),
+            (Some(Slot::At(0x1020)), Some(Slot::At(0x102c)))
+        );
+        let code = [0xff, 0x25, 0, 0, 0, 0, 0xcc, 0xcc].repeat(2);
+        let entries = table(&code, Architecture::X86_64);
+        assert_eq!(
+            (entries.slot(0x1000), entries.slot(0x1008)),
+            (Some(Slot::At(0x1006)), Some(Slot::At(0x100e)))
+        );
+    }
+
+    #[test]
+    fn entries_against_speculation_name_a_slot() {
+        // mov word(%rip), %r11; call; jmp; push number; jmp
+        let mut code = vec![0xcc; 96];
+        for begins in [48, 80] {
+            code[begins..begins + 8].copy_from_slice(&[0x4c, 0x8b, 0x1d, 0x10, 0, 0, 0, 0xe8]);
+        }
+        code[65..66].copy_from_slice(&[0x68]);
+        let entries = table(&code[..80], Architecture::X86_64);
+        assert_eq!(
+            (entries.slot(0x1030), entries.slot(0x104f)),
+            (Some(Slot::At(0x1047)), Some(Slot::At(0x1047)))
+        );
+        assert_eq!(entries.slot(0x1020), None);
+        // What is resolved when the program starts: mov word(%rip), %r11; jmp
+        code[87] = 0xe9;
+        assert_eq!(table(&code, Architecture::X86_64).slot(0x105f), Some(Slot::At(0x1067)));
     }
 
     #[test]

@@ -1,16 +1,19 @@
-//! Where an ELF file keeps its call-frame information, by its program headers: section headers may be stripped.
+//! Where an ELF file keeps its call-frame information. `.eh_frame` is found by program headers: section headers may be stripped.
 
-use std::collections::VecDeque;
 use std::fs::File;
+use std::ops::Range;
 use std::os::unix::fs::FileExt as _;
 
-use object::elf::{EM_AARCH64, EM_X86_64, FileHeader64, PF_X, PT_GNU_EH_FRAME, PT_LOAD};
-use object::read::ReadCache;
-use object::read::elf::{ElfFile, FileHeader as _, ProgramHeader as _};
+use object::elf::{
+    EM_AARCH64, EM_X86_64, FileHeader64, PF_X, PT_GNU_EH_FRAME, PT_LOAD, SHF_ALLOC, SHF_EXECINSTR,
+};
+use object::read::elf::{ElfFile, FileHeader as _, ProgramHeader as _, SectionHeader as _};
+use object::read::{ReadCache, ReadRef};
 use object::{LittleEndian, Object as _, ObjectSection as _};
 
 use super::CompileError;
-use super::linker_code::{HEAD, LinkerCode, TAIL, sections};
+use super::compressed::unpack;
+use super::linker_code::{LinkerCode, sections};
 use super::rules::Machine;
 
 /// Call-frame information of one object, in memory.
@@ -18,17 +21,18 @@ pub(super) struct CallFrames {
     pub machine: Machine,
     /// Loaded segments with code, for turning addresses into file offsets.
     pub code: Vec<Segment>,
-    pub source: Source,
+    /// What it is kept in, at least one: where two describe a function, the first counts.
+    pub sources: Vec<Source>,
     /// Code that may lack it, by address.
-    pub linker_code: VecDeque<LinkerCode>,
+    pub linker_code: Vec<LinkerCode>,
 }
 
 /// What it is kept in.
 pub(super) enum Source {
     /// `.eh_frame`, with the index before it where there is one.
     EhFrame { index: Option<Bytes>, frames: Bytes },
-    /// `.debug_frame`.
-    DebugFrame(Bytes),
+    /// `.debug_frame`, and the addresses of the sections with code, in order: functions elsewhere are none.
+    DebugFrame { frames: Vec<u8>, code: Vec<Range<u64>> },
 }
 
 /// Bytes of call-frame information that make a row: 5.0 to 6.2 in libraries and programs by GCC, LLVM and rustc.
@@ -40,12 +44,19 @@ const ROWS_PER_FUNCTION: usize = 10;
 impl Source {
     /// About how many rows it will make. Without section headers it may reach to the end of its segment, so the index is heard too.
     pub(super) fn expected_rows(&self) -> usize {
-        let (Self::EhFrame { frames, .. } | Self::DebugFrame(frames)) = self;
         let by_functions = match self {
             Self::EhFrame { index: Some(index), .. } => index.data.len() / 8 * ROWS_PER_FUNCTION,
             _ => usize::MAX,
         };
-        usize::min(frames.data.len() / BYTES_PER_ROW, by_functions)
+        usize::min(self.len() / BYTES_PER_ROW, by_functions)
+    }
+
+    /// Bytes of its entries.
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::EhFrame { frames, .. } => frames.data.len(),
+            Self::DebugFrame { frames, .. } => frames.len(),
+        }
     }
 }
 
@@ -74,14 +85,18 @@ impl Segment {
 /// More call-frame information than any real object has.
 const MAX_BYTES: u64 = 1 << 29;
 
+/// More bytes of a PLT than any real object has: a quarter of a million entries.
+const MAX_LINKER_CODE: u64 = 1 << 22;
+
 /// More loaded segments with code than any real object has. Each function is looked for in all of them.
 const MAX_CODE_SEGMENTS: usize = 64;
+
+type Elf<'a, R> = ElfFile<'a, FileHeader64<LittleEndian>, R>;
 
 /// Reads it.
 pub(super) fn read(file: &File) -> Result<CallFrames, CompileError> {
     let cache = ReadCache::new(file);
-    let elf: ElfFile<'_, FileHeader64<LittleEndian>, _> =
-        ElfFile::parse(&cache).map_err(|_| CompileError::NotElf64)?;
+    let elf: Elf<'_, _> = ElfFile::parse(&cache).map_err(|_| CompileError::NotElf64)?;
     let machine = match elf.elf_header().e_machine(LittleEndian) {
         EM_X86_64 => Machine::X86_64,
         EM_AARCH64 => Machine::Aarch64,
@@ -108,12 +123,26 @@ pub(super) fn read(file: &File) -> Result<CallFrames, CompileError> {
     if code.len() > MAX_CODE_SEGMENTS {
         return Err(CompileError::TooLarge);
     }
-    let source = match index {
-        Some(index) => by_index(file, index, &loaded)?,
-        None => by_sections(&elf)?,
+    let eh_frame = match index {
+        Some(index) => by_index(file, index, &loaded),
+        None => eh_frame_section(&elf),
     };
+    let sources = present([eh_frame, debug_frame(&elf, file)])?;
     let linker_code = linker_code(&elf, file, &code);
-    Ok(CallFrames { machine, code, source, linker_code })
+    Ok(CallFrames { machine, code, sources, linker_code })
+}
+
+/// Those that can be read; when there is none, why.
+fn present(found: [Result<Source, CompileError>; 2]) -> Result<Vec<Source>, CompileError> {
+    let (mut sources, mut refusal) = (Vec::new(), None);
+    for source in found {
+        match source {
+            Ok(source) => sources.push(source),
+            Err(CompileError::NoFrames) => {}
+            Err(error) => refusal = refusal.or(Some(error)),
+        }
+    }
+    if sources.is_empty() { Err(refusal.unwrap_or(CompileError::NoFrames)) } else { Ok(sources) }
 }
 
 /// The index says where `.eh_frame` begins (LSB Core, `.eh_frame_hdr`); it ends with its segment at the latest.
@@ -132,43 +161,50 @@ fn by_index(file: &File, index: Segment, loaded: &[Segment]) -> Result<Source, C
     Ok(Source::EhFrame { index: Some(index), frames })
 }
 
-fn by_sections<'a>(
-    elf: &ElfFile<'a, FileHeader64<LittleEndian>, &'a ReadCache<&'a File>>,
-) -> Result<Source, CompileError> {
-    let section = |name| {
-        let section =
-            elf.section_by_name(name).filter(|section| section.size() > 0 && section.size() < MAX_BYTES)?;
-        let data = section.uncompressed_data().ok()?.into_owned();
-        Some(Bytes { address: section.address(), data })
-    };
-    if let Some(frames) = section(".eh_frame") {
-        return Ok(Source::EhFrame { index: None, frames });
+fn eh_frame_section<'a, R: ReadRef<'a>>(elf: &Elf<'a, R>) -> Result<Source, CompileError> {
+    let section = elf.section_by_name(".eh_frame").filter(|section| section.size() > 0);
+    let section = section.ok_or(CompileError::NoFrames)?;
+    if section.size() > MAX_BYTES {
+        return Err(CompileError::TooLarge);
     }
-    section(".debug_frame").map(Source::DebugFrame).ok_or(CompileError::NoFrames)
+    let data = section.data().map_err(|_| CompileError::NoFrames)?.to_vec();
+    Ok(Source::EhFrame { index: None, frames: Bytes { address: section.address(), data } })
+}
+
+fn debug_frame<'a, R: ReadRef<'a>>(elf: &Elf<'a, R>, file: &File) -> Result<Source, CompileError> {
+    let section = elf.section_by_name(".debug_frame").filter(|section| section.size() > 0);
+    let section = section.filter(|_| !is_rearranged(elf)).ok_or(CompileError::NoFrames)?;
+    let frames = unpack(file, section.compressed_file_range().map_err(|_| CompileError::NoFrames)?)?;
+    let flags = u64::from(SHF_ALLOC | SHF_EXECINSTR);
+    let code =
+        elf.sections().filter(|section| section.elf_section_header().sh_flags(LittleEndian) & flags == flags);
+    let code = code.map(|section| section.address()..section.address().saturating_add(section.size()));
+    let mut code: Vec<Range<u64>> = code.collect();
+    code.sort_by_key(|code| code.start);
+    Ok(Source::DebugFrame { frames, code })
+}
+
+/// Whether BOLT has moved functions: it writes `.eh_frame` anew, and leaves `.debug_frame` as it was for the old places, where other functions
+/// may be now.
+fn is_rearranged<'a, R: ReadRef<'a>>(elf: &Elf<'a, R>) -> bool {
+    elf.sections().any(|section| section.name_bytes().is_ok_and(|name| name.starts_with(b".bolt.org.")))
 }
 
 /// Where the section headers are stripped it stays unknown.
-fn linker_code<'a>(
-    elf: &ElfFile<'a, FileHeader64<LittleEndian>, &'a ReadCache<&'a File>>,
-    file: &File,
-    code: &[Segment],
-) -> VecDeque<LinkerCode> {
+fn linker_code<'a, R: ReadRef<'a>>(elf: &Elf<'a, R>, file: &File, code: &[Segment]) -> Vec<LinkerCode> {
     let read = |(name, kind)| {
-        let section = elf.section_by_name(name).filter(|section| section.size() > 0)?;
+        let section =
+            elf.section_by_name(name).filter(|section| (1..=MAX_LINKER_CODE).contains(&section.size()))?;
         let (address, len) = (section.address(), section.size());
         let segment = code.iter().find(|segment| segment.offset_of(address).is_some())?;
         let offset = segment.offset_of(address)?;
         segment.offset_of(address.checked_add(len - 1)?)?;
-        let bytes = |at: u64, longest: u64| {
-            let (address, offset) = (address + at, offset + at);
-            read_bytes(file, Segment { address, offset, len: len.min(longest) }).ok().map(|bytes| bytes.data)
-        };
-        let (head, tail) = (bytes(0, HEAD)?, bytes(len.saturating_sub(TAIL), TAIL)?);
-        Some(LinkerCode { kind, address, offset, len, head, tail })
+        let code = read_bytes(file, Segment { address, offset, len }).ok()?.data;
+        Some(LinkerCode { kind, address, offset, code })
     };
     let mut found: Vec<LinkerCode> = sections().filter_map(read).collect();
     found.sort_by_key(|code| code.address);
-    found.into()
+    found
 }
 
 fn read_bytes(file: &File, Segment { address, offset, len }: Segment) -> Result<Bytes, CompileError> {

@@ -2,8 +2,11 @@
 
 mod cache;
 mod compile;
+mod compressed;
+mod debug_frame;
 mod elf;
 mod linker_code;
+mod plt;
 mod rules;
 mod table;
 mod worker;

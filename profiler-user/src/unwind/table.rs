@@ -61,6 +61,28 @@ impl Table {
             .then(|| Self { rows: rows.iter().copied().map(Row).collect(), pages })
     }
 
+    /// This table, and where it describes nothing, the other.
+    pub(super) fn filled_by(&self, other: &Self) -> Self {
+        let mut writer = Writer::default();
+        let (mut ours, mut others) = (self.changes().peekable(), other.changes().peekable());
+        let (mut rule, mut other_rule) = (NOTHING, NOTHING);
+        while let Some(at) = [ours.peek(), others.peek()].into_iter().flatten().map(|(at, _)| *at).min() {
+            rule = ours.next_if(|(next, _)| *next == at).map_or(rule, |(_, rule)| rule);
+            other_rule = others.next_if(|(next, _)| *next == at).map_or(other_rule, |(_, rule)| rule);
+            writer.push(at, if rule == NOTHING { other_rule } else { rule });
+        }
+        writer.finish().unwrap_or_default()
+    }
+
+    /// The file offset of each row, and its encoding without its place. The last row of each page that none follows says that nothing is described.
+    fn changes(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.pages.iter().flat_map(|page| {
+            let begin = u64::from(page.number) << ROW_PAGE_SHIFT;
+            let rows = self.rows(*page).iter();
+            rows.map(move |row| (begin + u64::from(row.place()), Row::new(0, row.rule()).0))
+        })
+    }
+
     /// Number of all rows.
     #[must_use]
     pub fn row_count(&self) -> usize {
@@ -289,6 +311,33 @@ mod tests {
             let (ordered, collected) = (ordered.build().unwrap(), collected.build().unwrap());
             assert_eq!(ordered.to_words(), collected.to_words());
         }
+    }
+
+    #[test]
+    fn a_table_is_filled_where_it_describes_nothing() {
+        let table = |rules: &[(u64, Rule)]| {
+            let mut builder = TableBuilder::collecting();
+            rules.iter().for_each(|(at, rule)| builder.begin(*at, *rule));
+            builder.build().unwrap()
+        };
+        let nothing = Rule::only(Cfa::Nothing);
+        let unsupported = Rule::only(Cfa::Unsupported);
+        let first = table(&[(0x10, A), (0x20, nothing), (0x40, unsupported), (0x50, nothing)]);
+        let second = table(&[(0x8, B), (0x48, A), (0x58, nothing), (0x5_0000, B), (0x5_0010, nothing)]);
+        let expected = [
+            (0, Cfa::Nothing),
+            (0x8, B.cfa),
+            (0x10, A.cfa),
+            (0x20, B.cfa),
+            (0x40, Cfa::Unsupported),
+            (0x50, A.cfa),
+            (0x58, Cfa::Nothing),
+            (0x5_0000, B.cfa),
+            (0x5_0010, Cfa::Nothing),
+        ];
+        assert_eq!(rows(&first.filled_by(&second)), expected);
+        assert_eq!(rows(&Table::default().filled_by(&first)), rows(&first));
+        assert_eq!(rows(&first.filled_by(&Table::default())), rows(&first));
     }
 
     #[test]

@@ -17,6 +17,7 @@ mod output_files;
 mod page_faults;
 mod perf_comparison;
 mod permission;
+mod plt;
 mod runtimes;
 mod shares;
 mod short_lived;

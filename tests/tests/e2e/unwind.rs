@@ -3,12 +3,32 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use bpfprof_tests::c_program::{self, CProgram};
+use bpfprof_tests::c_program::CProgram;
 use bpfprof_tests::folded::{Line, is_function, is_kernel};
 use bpfprof_tests::{Bpfprof, Folded, Report, host};
 
 /// What distributions compile C with.
 pub(crate) const OPTIMISED: &[&str] = &["-O2", "-fomit-frame-pointer", "-no-pie", "-fno-pie"];
+
+/// No call-frame information of its own, for debuggers neither.
+const WITHOUT_TABLES: &[&str] = &[
+    "-O2",
+    "-g0",
+    "-fno-asynchronous-unwind-tables",
+    "-fno-unwind-tables",
+    "-fno-omit-frame-pointer",
+    "-no-pie",
+];
+
+/// Call-frame information for debuggers alone. The files that every program begins with bring a small `.eh_frame` all the same.
+const WITH_DEBUG_FRAME: &[&str] = &[
+    "-O2",
+    "-fomit-frame-pointer",
+    "-fno-asynchronous-unwind-tables",
+    "-fno-unwind-tables",
+    "-no-pie",
+    "-fno-pie",
+];
 
 #[test]
 fn rust_without_frame_pointers_has_whole_stacks() -> Result<()> {
@@ -52,7 +72,32 @@ fn a_deeper_recursion_keeps_its_innermost_frames_and_says_so() -> Result<()> {
 
 #[test]
 fn frames_of_any_size_and_alignment_are_whole() -> Result<()> {
-    let Some(program) = compile("frames", OPTIMISED)? else { return Ok(()) };
+    frames_are_whole(OPTIMISED)
+}
+
+#[test]
+fn where_eh_frame_is_silent_debug_frame_says_it() -> Result<()> {
+    frames_are_whole(WITH_DEBUG_FRAME)?;
+    frames_are_whole(&[WITH_DEBUG_FRAME, &["-gz=zlib"]].concat())
+}
+
+#[test]
+fn a_stack_may_change_between_eh_frame_and_debug_frame() -> Result<()> {
+    let sections = "-ffunction-sections";
+    let Some(between) = compile("between", &[WITH_DEBUG_FRAME, &["-c", sections]].concat())? else {
+        return Ok(());
+    };
+    // A function of it is dropped, but not what describes it.
+    let linking = [path(between.path())?, sections, "-Wl,--gc-sections"];
+    let Some(program) = compile("around", &[OPTIMISED, &linking].concat())? else { return Ok(()) };
+    let recorded = record(program.path(), &["3000"], CLOCK)?;
+    recorded.is_whole()?;
+    let functions = ["main", "outer_between", "inner_between", "work_inside"];
+    recorded.is_nearly_all_of("work_inside", |line| follow(line, &functions))
+}
+
+fn frames_are_whole(flags: &[&str]) -> Result<()> {
+    let Some(program) = compile("frames", flags)? else { return Ok(()) };
     let recorded = record(program.path(), &["4000"], CLOCK)?;
     recorded.is_whole()?;
     let mut callers = vec![
@@ -133,47 +178,8 @@ fn the_c_library_in_the_middle_threads_and_system_calls() -> Result<()> {
 }
 
 #[test]
-fn the_linkage_table_leads_to_its_caller() -> Result<()> {
-    let every_byte: &[u64] = if cfg!(target_arch = "x86_64") { &[0, 6, 11] } else { &[0] };
-    linkage_table(&["-Wl,-z,lazy"], every_byte)?;
-    linkage_table(&["-Wl,-z,now"], &[0])?;
-    // lld describes no linkage table by call-frame information.
-    let Some(lld) = c_program::lld_of_rust()? else {
-        return host::skip("unwind::the_linkage_table_of_lld", "this Rust tool chain has no lld");
-    };
-    let lld: Vec<&str> = lld.iter().map(String::as_str).collect();
-    linkage_table(&[&lld[..], &["-Wl,-z,lazy"]].concat(), every_byte)?;
-    linkage_table(&[&lld[..], &["-Wl,-z,now"]].concat(), &[0])
-}
-
-/// Stops at bytes of the entry that leads to `getppid` of the C library.
-fn linkage_table(linking: &[&str], bytes: &[u64]) -> Result<()> {
-    let flags = [OPTIMISED, linking].concat();
-    let Some(program) = compile("through_library", &flags)? else { return Ok(()) };
-    for &byte in bytes {
-        let event = program.breakpoint_in_linkage("getppid", byte)?;
-        let recorded = record(program.path(), &["300"], &["-e", &event, "-c", "1"])?;
-        let Report { header, .. } = &recorded.report;
-        // The first call alone goes on behind the first instruction: it is not resolved yet.
-        let expected = if byte == 0 { 10 } else { 1 };
-        ensure!(header.samples == expected && header.stacks.whole == expected, "{linking:?} {header:?}");
-        let called = recorded
-            .weight_where(|line| follow(line, &["main", "call_library"]) && line.ends_in("getppid@plt"));
-        ensure!(called == expected, "{linking:?}, byte {byte}: {:?}", recorded.folded);
-    }
-    Ok(())
-}
-
-#[test]
 fn code_without_unwind_tables_is_walked_by_frame_pointers() -> Result<()> {
-    let flags = [
-        "-O2",
-        "-fno-asynchronous-unwind-tables",
-        "-fno-unwind-tables",
-        "-fno-omit-frame-pointer",
-        "-no-pie",
-    ];
-    let Some(program) = compile("deep", &flags)? else { return Ok(()) };
+    let Some(program) = compile("deep", WITHOUT_TABLES)? else { return Ok(()) };
     let recorded = record(program.path(), &["100", "3000"], CLOCK)?;
     recorded.is_whole()?;
     recorded.is_nearly_all_of("work", |line| count(line, "descend") == 100 && line.has("main"))
@@ -319,14 +325,7 @@ fn a_kernel_that_refuses_the_program_gets_a_smaller_one_and_the_header_says_so()
 /// The tables alone go no further than they reach; frame pointers do.
 #[test]
 fn tables_alone_do_not_follow_frame_pointers() -> Result<()> {
-    let flags = [
-        "-O2",
-        "-fno-asynchronous-unwind-tables",
-        "-fno-unwind-tables",
-        "-fno-omit-frame-pointer",
-        "-no-pie",
-    ];
-    let Some(program) = compile("deep", &flags)? else { return Ok(()) };
+    let Some(program) = compile("deep", WITHOUT_TABLES)? else { return Ok(()) };
     let by_tables = record(program.path(), &["50", "1500"], &["-e", "cpu-clock", "--unwind", "dwarf"])?;
     let stacks = &by_tables.report.header.stacks;
     let without = by_tables.cut("in code without call-frame information");
