@@ -234,4 +234,36 @@ mod tests {
         data.extend(function(0, 0x1000, 0x20).repeat(2));
         assert!(matches!(found(&data), Err(CompileError::TooLarge)));
     }
+
+    #[test]
+    fn damage_makes_no_function_outside_of_code() {
+        let mut sound = Vec::new();
+        for version in [1, 3, 4] {
+            let at = sound.len() as u32;
+            sound.extend(common(version));
+            (0..4).for_each(|number| sound.extend(function(at, 0x1000 + 0x40 * number, 0x20)));
+        }
+        let mut random = 7_u64;
+        let mut next = |below: usize| {
+            // xorshift64
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            random as usize % below
+        };
+        for round in 0..20_000 {
+            let mut data = sound.clone();
+            for _ in 0..1 + next(4) {
+                let at = next(data.len());
+                data[at] = [0, 1, 0x7f, 0xff, next(256) as u8][next(5)];
+            }
+            let Ok(functions) = found(&data) else { continue };
+            assert!(functions.is_sorted_by(|a, b| a.until <= b.address), "round {round}: {functions:x?}");
+            for Function { address, until, entry } in functions {
+                let section = [TEXT, TEXT_UNLIKELY].into_iter().find(|section| section.contains(&address));
+                assert!(address < until && until <= section.unwrap().end, "round {round}: {address:#x}");
+                assert!(entry.0 < data.len(), "round {round}: {entry:?}");
+            }
+        }
+    }
 }
