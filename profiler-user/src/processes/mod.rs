@@ -10,12 +10,14 @@ mod paths;
 mod perf_maps;
 mod root;
 mod scan;
+mod unreadable;
 
 pub use cgroups::Cgroups;
 pub use history::{History, Location, Scope};
 pub use identity::{FileStamp, build_id};
-pub use objects::{BackingFile, Object, ObjectId, Objects, Unreadable};
+pub use objects::{BackingFile, Object, ObjectId, Objects};
 pub(crate) use paths::short_name;
 pub use perf_maps::PerfMaps;
 pub use root::Root;
 pub use scan::{descendants, everyone, mapping_at, mappings, process_of_thread};
+pub use unreadable::Unreadable;

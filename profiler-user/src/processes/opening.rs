@@ -10,9 +10,9 @@ use rustix::fs::{Mode, OFlags};
 
 use super::directory;
 use super::identity::{FileStamp, build_id};
-use super::objects::Unreadable;
 use super::root::{Root, open_regular};
 use super::scan;
+use super::unreadable::Unreadable;
 use crate::kernel::{Mapped, MappedFile};
 use crate::types::Tgid;
 

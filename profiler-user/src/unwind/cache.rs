@@ -18,7 +18,7 @@ pub struct Cache {
 }
 
 /// Begins every file; changes with the compiler, the form of rows and the form of the file.
-const MAGIC: u64 = u64::from_le_bytes(*b"bpfrows4");
+const MAGIC: u64 = u64::from_le_bytes(*b"bpfrows5");
 
 /// Tables with fewer rows are compiled faster than they are looked up.
 const MIN_ROWS: usize = 50_000;

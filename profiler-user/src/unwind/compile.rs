@@ -357,7 +357,7 @@ mod tests {
             function[4..8].fill(0);
             frames.extend(function);
         }
-        Source::DebugFrame { frames, code: vec![CODE..CODE + 0x1000] }
+        Source::DebugFrame { frames, code: std::iter::once(CODE..CODE + 0x1000).collect() }
     }
 
     #[test]

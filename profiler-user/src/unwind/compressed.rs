@@ -38,7 +38,7 @@ mod tests {
 
     use super::*;
 
-    const CONTENT: [u8; 100_000] = [7; 100_000];
+    static CONTENT: [u8; 100_000] = [7; 100_000];
 
     fn unpacked(format: CompressionFormat, packed: &[u8], claimed: u64) -> Result<Vec<u8>, CompileError> {
         let mut file = tempfile::tempfile().unwrap();

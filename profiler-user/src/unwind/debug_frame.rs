@@ -40,7 +40,7 @@ pub(super) fn functions(
         match section.partial_fde_from_offset(&bases, entry) {
             Ok(_) => own.push(entry),
             Err(Error::NotCiePointer(_)) if section.cie_from_offset(&bases, entry).is_ok() => {
-                common.push(entry.0)
+                common.push(entry.0);
             }
             Err(_) => {}
         }
@@ -164,7 +164,8 @@ mod tests {
         let data = [common(1), function(0, 0, 0x20), function(0, 0x20, 0x20)].concat();
         let mut section = DebugFrame::new(&data, LittleEndian);
         section.set_address_size(8);
-        let functions = functions(&section, &data, &[0..0x1000], 1000).unwrap();
+        let functions =
+            functions(&section, &data, &std::array::from_fn::<_, 1, _>(|_| 0..0x1000), 1000).unwrap();
         assert_eq!(functions.iter().map(|function| function.address).collect::<Vec<_>>(), [0x20]);
     }
 
