@@ -75,7 +75,7 @@ fn both_threads_of_a_process() -> Result<()> {
 fn the_end_of_the_target_ends_the_run() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let outputs = ["x.folded", "x.svg", "x.json"].map(|name| folder.path().join(name));
-    let target = Target::workload("spin", &["alpha", "1"])?;
+    let target = Target::workload("spin", &["alpha", "3"])?;
     let run = outputs.iter().fold(Bpfprof::clock(["--pid", &target.pid()]), |run, file| run.output(file));
     // Without a duration: only the target ends it.
     run.succeed()?;
@@ -88,7 +88,7 @@ fn the_end_of_the_target_ends_the_run() -> Result<()> {
 
 #[test]
 fn the_end_of_the_thread_ends_the_run() -> Result<()> {
-    let target = Target::workload("spin", &["alpha,beta", "1", "--threads", "2"])?;
+    let target = Target::workload("spin", &["alpha,beta", "3", "--threads", "2"])?;
     let folded = Bpfprof::clock(["--tid", &target.thread("beta")?]).succeed()?.folded()?;
     ensure!(mostly(&folded, &["spin_beta"]), "{folded:?}");
     Ok(())
