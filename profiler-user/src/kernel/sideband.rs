@@ -128,7 +128,7 @@ impl fmt::Display for BuildId {
 /// The rings of all CPUs.
 pub struct Sideband {
     rings: BTreeMap<CpuId, Ring>,
-    /// Becomes readable when a ring has many records.
+    /// Becomes readable when a ring has records.
     readiness: OwnedFd,
     /// Records that were looked at and are later than the last cut.
     pending: Vec<(MonotonicTime, SidebandRecord)>,
@@ -139,10 +139,6 @@ pub struct Sideband {
 
 /// Bytes of each ring: a second of 1000 short processes fits. Halved while the kernel refuses to lock that much memory.
 const RING_BYTES: usize = 1 << 20;
-
-/// Records that wake up userspace: some hundred. A wake-up for each would cost a program that maps files in a loop half of its speed; programs
-/// that begin are told of by the BPF side.
-const WAKEUP_BYTES: u32 = 16 << 10;
 
 /// The smallest ring that is worth having.
 const MIN_RING_BYTES: usize = 1 << 15;
@@ -224,7 +220,7 @@ fn split_until(
 }
 
 impl AsFd for Sideband {
-    /// A descriptor that becomes readable when there are many records.
+    /// A descriptor that becomes readable when there are records.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.readiness.as_fd()
     }
@@ -257,7 +253,8 @@ fn open_event(cpu: CpuId) -> io::Result<perf_event::Counter> {
     attrs.set_use_clockid(1);
     attrs.clockid = libc::CLOCK_MONOTONIC;
     attrs.set_watermark(1);
-    attrs.__bindgen_anon_2.wakeup_watermark = WAKEUP_BYTES;
+    // Any record wakes: a mapping that takes the place of another must be known before many samples hit it.
+    attrs.__bindgen_anon_2.wakeup_watermark = 1;
     builder.build()
 }
 

@@ -32,12 +32,15 @@ use crate::present::Outputs;
 use crate::say::{StatusLine, say};
 use command::{CannotRun, Command, Running};
 use looks::Looks;
-use readiness::watch;
+use readiness::{readable_from, watch};
 use session::Session;
 use target::Watch;
 
 /// Exit status of a run that a second signal aborted, as shells give it for SIGINT.
 const ABORTED: i32 = 130;
+
+/// Side-band records are looked at no more often than this for their own sake, however fast they come.
+const LOOK_PAUSE: Duration = Duration::from_millis(2);
 
 /// Records as the options say. The exit status is the one of the command that was started, if one was.
 ///
@@ -209,7 +212,7 @@ async fn sample(
         session.sideband_fd().as_fd().try_clone_to_owned().context("cannot watch the side-band records")?;
     let readiness = watch(readiness).context("cannot watch the side-band records")?;
     let requests = session.requests_fd().and_then(watch).context("cannot watch for requests of programs")?;
-    let mut looks = Looks::default();
+    let (mut looks, mut may_look) = (Looks::default(), begun);
     let _precedence = Precedence::take();
     let mut line = StatusLine::new(options.output.verbosity > Verbosity::Quiet);
     // Waits for programs, while others still ask for files.
@@ -241,9 +244,10 @@ async fn sample(
                 session.open_new_objects()?;
                 looks.count();
             }
-            ready = readiness.readable() => {
+            ready = readable_from(may_look, &readiness) => {
                 session.open_new_objects()?;
                 ready.context("cannot watch the side-band records")?.clear_ready();
+                may_look = tokio::time::Instant::now() + LOOK_PAUSE;
             }
         }
     };

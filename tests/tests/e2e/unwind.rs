@@ -181,7 +181,9 @@ fn the_c_library_in_the_middle_threads_and_system_calls() -> Result<()> {
 fn code_without_unwind_tables_is_walked_by_frame_pointers() -> Result<()> {
     let Some(program) = compile("deep", WITHOUT_TABLES)? else { return Ok(()) };
     let recorded = record(program.path(), &["100", "3000"], CLOCK)?;
-    recorded.is_whole()?;
+    let stacks = &recorded.report.header.stacks;
+    let found = stacks.whole + stacks.guessed;
+    ensure!(found * 1000 >= stacks.user * 995 && stacks.guessed * 100 > found * 98, "{stacks:?}");
     recorded.is_nearly_all_of("work", |line| count(line, "descend") == 100 && line.has("main"))
 }
 
