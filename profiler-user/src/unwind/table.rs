@@ -79,7 +79,7 @@ impl Table {
         self.pages.iter().flat_map(|page| {
             let begin = u64::from(page.number) << ROW_PAGE_SHIFT;
             let rows = self.rows(*page).iter();
-            rows.map(move |row| (begin + u64::from(row.place()), Row::new(0, row.rule()).0))
+            rows.map(move |row| (begin + u64::from(row.place()), row.0 & !0xffff))
         })
     }
 
