@@ -175,7 +175,8 @@ fn end(walk: &mut Walk, reason: StackEnd) -> i64 {
 /// Follows the frame pointer. Where it leads nowhere, the walk ends for the reason that it was needed.
 ///
 /// Where a table should say the way this is a guess, and the stack is marked so: code without a rule may use the register for anything.
-/// From code of a file it is believed only if it leads behind a call.
+/// From code of a file it is believed only if it leads behind a call, or to where the chain ends: a runtime may begin a thread by a return
+/// address that it made up (Go's `goexit`). The name tells whether that is a root.
 #[inline(always)]
 fn by_frame_pointer<A: Arch>(walk: &mut Walk, reason: StackEnd) -> i64 {
     let by_tables = config!(walk) != walk::FRAME_POINTER;
@@ -187,7 +188,7 @@ fn by_frame_pointer<A: Arch>(walk: &mut Walk, reason: StackEnd) -> i64 {
         Ok(caller) => {
             if by_tables {
                 let is_file = !matches!(reason, StackEnd::NoMapping);
-                if is_file && !is_behind_call::<A>(caller.pc, &mut walk.code) {
+                if is_file && caller.fp != 0 && !is_behind_call::<A>(caller.pc, &mut walk.code) {
                     return end(walk, reason);
                 }
                 let guess = match reason {

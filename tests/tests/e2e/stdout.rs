@@ -13,7 +13,8 @@ fn every_line_is_a_folded_stack_that_inferno_takes() -> Result<()> {
     let mut options = inferno::flamegraph::Options::default();
     inferno::flamegraph::from_lines(&mut options, run.stdout.lines(), &mut svg)?;
     assert!(String::from_utf8(svg)?.contains("spin_alpha"));
-    assert!(run.stderr.contains("spin_alpha"), "the table goes to stderr: {}", run.stderr);
+    // The function with the most self time is always among the rows that the table has room for.
+    assert!(run.stderr.contains("cpu_time::mix"), "the table goes to stderr: {}", run.stderr);
     assert!(run.stderr.contains("cpu-clock"), "the header names the event: {}", run.stderr);
     Ok(())
 }
