@@ -4,11 +4,8 @@ use std::{fs, path::Path, process::Command, thread, time::Duration};
 
 use anyhow::{Context, Result, ensure};
 
-use super::{
-    Bench,
-    figure::{Figure, median},
-    running::Running,
-};
+use super::{Bench, running::Running};
+use crate::figure::{Figure, median};
 
 /// Calls between `main` and the function that computes.
 const DEPTHS: [u32; 4] = [10, 30, 105, 405];

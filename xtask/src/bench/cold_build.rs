@@ -1,63 +1,62 @@
-//! `cargo build` from cold, of rustc's libraries as well: nothing is known of any object.
+//! `cargo build` from cold, of rustc's libraries as well, in every way to choose targets: nothing is known of any object.
 
 use std::{
     fs,
-    path::PathBuf,
     process::{Command, Stdio},
     thread,
-    time::{Duration, Instant, SystemTime},
+    time::{Duration, Instant},
 };
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
-use super::{
-    Bench,
+use super::{Bench, mode::Mode, project::Project, running::Running, table_cache::CacheAside, tally::Tally};
+use crate::{
     figure::{Figure, median},
-    project::Project,
-    recording::Recording,
-    running::Running,
+    process::{find_on_path, run},
 };
-use crate::process::{find_on_path, run};
+
+/// Samples a second.
+const RATE: u32 = 499;
+
+/// Least share of complete stacks without the unwind tables of an earlier run, and with them, of 100.
+const FIRST_RUN: f64 = 98.5;
+const NEXT_RUN: f64 = 99.0;
 
 pub(super) fn measure(bench: &Bench<'_>) -> Result<Vec<Figure>> {
     let project = Project::fetch(bench)?;
-    let _cache = CacheAside::put()?;
-    let (mut whole, mut to_outputs) = (Vec::new(), Vec::new());
+    let cache = CacheAside::put()?;
+    let mut measured = Mode::EVERY.map(|mode| (mode, Tally::default(), Tally::default()));
     for _ in 0..bench.rounds {
-        project.clean()?;
-        CacheAside::empty();
-        let (mut bpfprof, json) = bench.bpfprof(499);
-        bpfprof.arg("-o").arg(bench.folder.join("cold.folded")).arg("--");
-        project.build_under(&mut bpfprof);
-        run(&mut bpfprof)?;
-        let ended = SystemTime::now();
-        let recording = Recording::read(&json)?;
-        whole.push(recording.whole_percent());
-        to_outputs.push(recording.since_end(ended).as_secs_f64());
-    }
-    let each: Vec<String> = whole.iter().map(|percent| format!("{percent:.1}")).collect();
-    let (whole, to_outputs) = (median(whole), median(to_outputs));
-    let mut figures = vec![
-        Figure::plain(
-            "whole user stacks of a cold `cargo build`, 499 Hz",
-            format!("{whole:.1} % ({})", each.join(", ")),
-        )
-        .budget("99 %", whole >= 99.0),
-        Figure::plain("    from its end to JSON and folded stacks", format!("{to_outputs:.2} s"))
-            .budget("2 s", to_outputs <= 2.0),
-    ];
-    let limit = Duration::from_secs_f64(20.0 * to_outputs);
-    figures.push(match perf_script(bench, &project, limit)? {
-        Some(took) => {
-            let is_kept = took >= limit;
-            let shown =
-                if is_kept { "more than that".into() } else { format!("{:.1} s", took.as_secs_f64()) };
-            Figure::plain("    `perf script` of the same with DWARF stacks", shown)
-                .budget(format!("at least {:.1} s, 20 times bpfprof's", limit.as_secs_f64()), is_kept)
+        for (mode, first, next) in &mut measured {
+            cache.empty();
+            for tally in [first, next] {
+                project.clean()?;
+                let build = |command: &mut Command| project.build_under(command);
+                tally.add(&mode.record(bench, RATE, build)?);
+            }
         }
-        None => Figure::plain("    `perf script` of the same with DWARF stacks", "perf is not installed"),
-    });
+    }
+    let mut figures = Vec::new();
+    for (mode, first, next) in &measured {
+        figures.extend(first.figures(format!("cold `cargo build`, {mode}: complete stacks"), FIRST_RUN));
+        figures.extend(next.states("  the same with the tables of that run: complete stacks", NEXT_RUN));
+    }
+    let [(_, launched, _), ..] = &measured;
+    figures.push(against_perf(bench, &project, 20.0 * median(launched.to_outputs.clone()))?);
     Ok(figures)
+}
+
+/// How long `perf script` takes for a recording of the launched build, against this many seconds.
+fn against_perf(bench: &Bench<'_>, project: &Project, least: f64) -> Result<Figure> {
+    let what = "`perf script` of the same, launched, with DWARF stacks";
+    let limit = Duration::from_secs_f64(least);
+    let Some(took) = perf_script(bench, project, limit)? else {
+        return Ok(Figure::plain(what, "perf is not installed"));
+    };
+    let is_kept = took >= limit;
+    let shown = if is_kept { "more than that".into() } else { format!("{:.1} s", took.as_secs_f64()) };
+    Ok(Figure::plain(what, shown)
+        .budget(format!("at least {:.1} s, 20 times bpfprof's", limit.as_secs_f64()), is_kept))
 }
 
 /// How long perf takes from its data to text, without folding; it is stopped at the limit.
@@ -66,7 +65,7 @@ fn perf_script(bench: &Bench<'_>, project: &Project, limit: Duration) -> Result<
         return Ok(None);
     }
     project.clean()?;
-    let mut record = bench.perf_record(499, "dwarf");
+    let mut record = bench.perf_record(RATE, "dwarf");
     project.build_under(&mut record);
     run(record.stdout(Stdio::null()).stderr(Stdio::null()))?;
     let mut script = Command::new("perf");
@@ -80,34 +79,4 @@ fn perf_script(bench: &Bench<'_>, project: &Project, limit: Duration) -> Result<
     drop(script);
     let _ = fs::remove_file(bench.perf_data());
     Ok(Some(took))
-}
-
-/// The unwind tables that root's runs keep.
-const CACHE: &str = "/var/cache/bpfprof/unwind";
-
-/// The tables of earlier runs, put aside until this is dropped.
-struct CacheAside(Option<PathBuf>);
-
-impl CacheAside {
-    fn put() -> Result<Self> {
-        let aside = PathBuf::from(CACHE).with_file_name(format!("unwind-aside-{}", std::process::id()));
-        match fs::rename(CACHE, &aside) {
-            Ok(()) => Ok(Self(Some(aside))),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Self(None)),
-            Err(error) => Err(error).with_context(|| format!("{CACHE} cannot be moved aside")),
-        }
-    }
-
-    fn empty() {
-        let _ = fs::remove_dir_all(CACHE);
-    }
-}
-
-impl Drop for CacheAside {
-    fn drop(&mut self) {
-        Self::empty();
-        if let Some(aside) = &self.0 {
-            let _ = fs::rename(aside, CACHE);
-        }
-    }
 }

@@ -1,24 +1,29 @@
-//! `bench`: what bpfprof costs and how whole its stacks are, beside its budgets and beside perf, in one run.
+//! `bench`: what bpfprof costs and how complete its stacks are, beside its budgets and beside perf, in one run.
 //!
 //! Figures are medians of rounds. A machine that does other work moves them: what is compared is measured in turn.
 
 mod bpf_time;
+mod cgroup;
 mod cold_build;
-mod figure;
+mod cpu_time;
+mod mode;
+mod own_memory;
 mod project;
 mod recording;
 mod running;
 mod short_processes;
 mod slowdown;
+mod table_cache;
+mod tally;
 mod upkeep;
 
 use std::{fs, path::PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-use self::figure::Figure;
 use crate::{
-    cargo::cargo, privilege::Privilege, process::run as run_command, workloads, workspace::Workspace,
+    cargo::cargo, figure::Figure, privilege::Privilege, process::run as run_command, workloads,
+    workspace::Workspace,
 };
 
 #[derive(clap::Args)]
@@ -34,13 +39,13 @@ pub(crate) struct Options {
 enum Measurement {
     /// Time of the BPF program for each sample and frame, from the kernel's statistics
     BpfTime,
-    /// Whole stacks of `cargo build` from cold, and the time from its end to the outputs
+    /// Complete stacks of `cargo build` from cold, launched, with --all, --cgroup and --pid; bpfprof's memory then, and its time to the outputs
     ColdBuild,
     /// What `cargo build` takes longer under bpfprof and under perf
     Slowdown,
     /// CPU time and memory of bpfprof while it samples one process, and memory for 500
     Upkeep,
-    /// Samples lost and stacks whole with short processes
+    /// Samples lost and complete stacks with short processes, and with copies of a program, launched and with --all
     ShortProcesses,
 }
 

@@ -34,13 +34,30 @@ pub(super) struct Header {
 pub(super) struct Lost {
     pub samples: u64,
     /// Share of the event that was counted and never delivered.
-    pub undelivered: f64,
+    pub undelivered: Option<f64>,
 }
 
+/// States of user stacks, in samples.
 #[derive(Deserialize)]
 pub(super) struct Stacks {
-    pub user: u64,
-    pub whole: u64,
+    /// Samples with a user stack.
+    user: u64,
+    /// Of these, with one that reaches the root.
+    #[serde(rename = "whole")]
+    complete: u64,
+    /// With one on whose way frame pointers stood in for missing call-frame information.
+    guessed: u64,
+    /// The others by reason, most frequent first.
+    #[serde(rename = "cut")]
+    truncated: Vec<(String, u64)>,
+}
+
+/// Shares of user stacks, of 100.
+#[derive(Clone, Copy)]
+pub(super) struct Shares {
+    pub complete: f64,
+    pub guessed: f64,
+    pub truncated: f64,
 }
 
 impl Recording {
@@ -49,15 +66,36 @@ impl Recording {
         serde_json::from_slice(&bytes).with_context(|| format!("{} is not bpfprof's JSON", file.display()))
     }
 
-    /// Whole stacks of 100 user stacks.
-    pub(super) fn whole_percent(&self) -> f64 {
-        let Stacks { user, whole } = self.header.stacks;
-        100.0 * whole as f64 / user.max(1) as f64
+    /// States of the user stacks. A recording without any has no share of them complete.
+    pub(super) fn shares(&self) -> Shares {
+        let Stacks { user, complete, guessed, .. } = self.header.stacks;
+        let percent = |samples: u64| 100.0 * samples as f64 / user.max(1) as f64;
+        Shares {
+            complete: percent(complete),
+            guessed: percent(guessed),
+            truncated: percent(user.saturating_sub(complete).saturating_sub(guessed)),
+        }
+    }
+
+    /// Why stacks are truncated, with samples, most frequent first.
+    pub(super) fn truncated(&self) -> &[(String, u64)] {
+        &self.header.stacks.truncated
+    }
+
+    /// Samples that are known to be lost, of 100 that were due.
+    pub(super) fn lost_percent(&self) -> f64 {
+        let Header { samples, lost, .. } = &self.header;
+        100.0 * lost.samples as f64 / (samples + lost.samples).max(1) as f64
+    }
+
+    /// When sampling began, since 1970.
+    pub(super) fn began(&self) -> Duration {
+        Duration::from_nanos(self.header.began)
     }
 
     /// From the end of sampling to this moment.
     pub(super) fn since_end(&self, now: SystemTime) -> Duration {
-        let end = Duration::from_nanos(self.header.began) + Duration::from_secs_f64(self.header.seconds);
+        let end = self.began() + Duration::from_secs_f64(self.header.seconds);
         now.duration_since(UNIX_EPOCH).unwrap_or_default().saturating_sub(end)
     }
 }
@@ -91,5 +129,41 @@ impl Bench<'_> {
         let program = self.folder.join(name);
         run(Command::new("cc").args(["-O2", "-pthread"]).args(flags).arg("-o").arg(&program).arg(source))?;
         Ok(program)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NO_STACKS: &str = r#"{"user":0,"whole":0,"guessed":0,"cut":[]}"#;
+
+    fn recording(stacks: &str) -> Recording {
+        let json = format!(
+            r#"{{"header":{{"samples":990,"began":1000000000,"seconds":2.5,"lost":{{"samples":10,"undelivered":null}},"stacks":{stacks}}}}}"#
+        );
+        serde_json::from_str(&json).unwrap()
+    }
+
+    #[test]
+    fn the_states_of_stacks_add_up() {
+        let recorded = recording(r#"{"user":200,"whole":180,"guessed":15,"cut":[["no table",5]]}"#);
+        let Shares { complete, guessed, truncated } = recorded.shares();
+        assert!((complete, guessed, truncated) == (90.0, 7.5, 2.5));
+        assert_eq!(recorded.truncated(), [("no table".to_owned(), 5)]);
+    }
+
+    #[test]
+    fn a_recording_without_user_stacks_has_no_complete_ones() {
+        let shares = recording(NO_STACKS).shares();
+        assert!((shares.complete, shares.truncated) == (0.0, 0.0));
+    }
+
+    #[test]
+    fn losses_and_times() {
+        let recorded = recording(NO_STACKS);
+        assert!((recorded.lost_percent() - 1.0).abs() < 1e-9);
+        let now = UNIX_EPOCH + Duration::from_millis(3750);
+        assert_eq!(recorded.since_end(now), Duration::from_millis(250));
     }
 }

@@ -4,12 +4,11 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result};
 
-use super::{
-    Bench,
+use super::{Bench, project::Project};
+use crate::{
     figure::{Figure, median},
-    project::Project,
+    process::find_on_path,
 };
-use crate::process::find_on_path;
 
 /// Who runs beside the build.
 #[derive(Clone, Copy, PartialEq, Eq)]
