@@ -13,6 +13,7 @@ mod recording;
 mod running;
 mod short_processes;
 mod slowdown;
+mod soak;
 mod table_cache;
 mod tally;
 mod upkeep;
@@ -28,11 +29,14 @@ use crate::{
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// What to measure; everything without any
+    /// What to measure; without any, everything but `soak`
     measurements: Vec<Measurement>,
     /// How often each thing that is compared is measured
     #[arg(long, value_name = "N", default_value = "3", value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
+    /// How many minutes `soak` takes
+    #[arg(long, value_name = "N", default_value = "10", value_parser = clap::value_parser!(u32).range(1..))]
+    minutes: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -47,6 +51,19 @@ enum Measurement {
     Upkeep,
     /// Samples lost and complete stacks with short processes, and with copies of a program, launched and with --all
     ShortProcesses,
+    /// Complete stacks, memory and descriptors minute by minute of a long --all, while programs come and go; only when it is named
+    Soak,
+}
+
+impl Options {
+    /// Those that are named, else all but the long one.
+    fn chosen(&self) -> Vec<Measurement> {
+        if !self.measurements.is_empty() {
+            return self.measurements.clone();
+        }
+        let all = <Measurement as clap::ValueEnum>::value_variants();
+        all.iter().copied().filter(|measurement| *measurement != Measurement::Soak).collect()
+    }
 }
 
 /// What the measurements share.
@@ -55,6 +72,8 @@ struct Bench<'a> {
     /// For all that is built and written.
     folder: PathBuf,
     rounds: usize,
+    /// Of the soak.
+    minutes: u32,
 }
 
 /// Measures and prints a line for each figure; whether all are within their budgets.
@@ -64,14 +83,16 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<bool> {
     }
     run_command(cargo(workspace).args(["build", "--release", "--package", "bpfprof"]))?;
     workloads::build_all(workspace)?;
-    let bench =
-        Bench { workspace, folder: workspace.target().join("bench"), rounds: options.rounds as usize };
+    let bench = Bench {
+        workspace,
+        folder: workspace.target().join("bench"),
+        rounds: options.rounds as usize,
+        minutes: options.minutes,
+    };
     fs::create_dir_all(&bench.folder)
         .with_context(|| format!("{} cannot be created", bench.folder.display()))?;
-    let all = <Measurement as clap::ValueEnum>::value_variants();
-    let chosen = if options.measurements.is_empty() { all } else { &options.measurements };
     let mut within = true;
-    for &measurement in chosen {
+    for measurement in options.chosen() {
         eprintln!("xtask: measuring {measurement:?}");
         let figures =
             bench.measure(measurement).with_context(|| format!("{measurement:?} cannot be measured"))?;
@@ -91,6 +112,20 @@ impl Bench<'_> {
             Measurement::Slowdown => slowdown::measure(self),
             Measurement::Upkeep => upkeep::measure(self),
             Measurement::ShortProcesses => short_processes::measure(self),
+            Measurement::Soak => soak::measure(self),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Measurement, Options};
+
+    #[test]
+    fn a_soak_is_asked_for_by_name() {
+        let chosen = |measurements| Options { measurements, rounds: 1, minutes: 1 }.chosen();
+        let unnamed = chosen(Vec::new());
+        assert!(unnamed.contains(&Measurement::ColdBuild) && !unnamed.contains(&Measurement::Soak));
+        assert_eq!(chosen(vec![Measurement::Soak]), [Measurement::Soak]);
     }
 }

@@ -1,7 +1,7 @@
 //! What bpfprof wrote, as far as the measurements read it.
 
 use std::{
-    fs,
+    fmt, fs,
     path::{Path, PathBuf},
     process::{Command, Stdio},
     time::{Duration, SystemTime, UNIX_EPOCH},
@@ -60,6 +60,13 @@ pub(super) struct Shares {
     pub truncated: f64,
 }
 
+impl fmt::Display for Shares {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { complete, guessed, truncated } = self;
+        write!(f, "{complete:.1} % complete, {guessed:.2} % guessed, {truncated:.2} % truncated")
+    }
+}
+
 impl Recording {
     pub(super) fn read(file: &Path) -> Result<Self> {
         let bytes = fs::read(file).with_context(|| format!("{} cannot be read", file.display()))?;
@@ -75,6 +82,11 @@ impl Recording {
             guessed: percent(guessed),
             truncated: percent(user.saturating_sub(complete).saturating_sub(guessed)),
         }
+    }
+
+    /// Samples with a user stack.
+    pub(super) fn user_stacks(&self) -> u64 {
+        self.header.stacks.user
     }
 
     /// Why stacks are truncated, with samples, most frequent first.
@@ -125,9 +137,21 @@ impl Bench<'_> {
 
     /// Compiles a C workload of the tests.
     pub(super) fn c_workload(&self, name: &str, flags: &[&str]) -> Result<PathBuf> {
-        let source = self.workspace.root().join(format!("tests/workloads/{name}.c"));
+        self.compile(&self.c_source(name), name, flags)
+    }
+
+    /// The source of a C workload of the tests.
+    pub(super) fn c_source(&self, name: &str) -> PathBuf {
+        self.workspace.root().join(format!("tests/workloads/{name}.c"))
+    }
+
+    /// Compiles a C program or library under this name. It may include what workloads of the tests share.
+    pub(super) fn compile(&self, source: &Path, name: &str, flags: &[&str]) -> Result<PathBuf> {
         let program = self.folder.join(name);
-        run(Command::new("cc").args(["-O2", "-pthread"]).args(flags).arg("-o").arg(&program).arg(source))?;
+        let shared = self.workspace.root().join("tests/workloads");
+        let mut compile = Command::new("cc");
+        compile.args(["-O2", "-pthread", "-I"]).arg(shared).args(flags).arg("-o").arg(&program).arg(source);
+        run(&mut compile)?;
         Ok(program)
     }
 }
