@@ -24,7 +24,7 @@ pub(super) fn boot(qemu: &Qemu, lane: Lane, kernel: &Path, initramfs: &Path, con
     let output = File::create(console).with_context(|| format!("{} cannot be written", console.display()))?;
     let machine = lane.machine();
     let mut command = qemu.command()?;
-    command.args(hardware(machine)).args(processors(lane.time()));
+    command.args(hardware(machine)).args(["-smp", &lane.cpus().to_string()]).args(clock(lane.time()));
     command.args(["-accel", "tcg", "-m", "1G", "-no-reboot"]);
     command.args(["-nodefaults", "-display", "none", "-monitor", "none", "-serial", "stdio"]);
     command.arg("-kernel").arg(kernel).arg("-initrd").arg(initramfs);
@@ -61,12 +61,12 @@ fn hardware(machine: Machine) -> [&'static str; 4] {
     }
 }
 
-/// Two CPUs, or one whose cycles of a nanosecond are counted off by its instructions, four to each. With more than one the kernel takes
-/// the waiting for the others for a lockup. While the guest sleeps its time leaps to the next timer.
-fn processors(time: Time) -> &'static [&'static str] {
+/// The host's clock, or cycles of a nanosecond that are counted off by instructions, four to each. While the guest sleeps its time leaps to
+/// the next timer.
+fn clock(time: Time) -> &'static [&'static str] {
     match time {
-        Time::Host => &["-smp", "2"],
-        Time::Instructions => &["-smp", "1", "-icount", "shift=2,sleep=off"],
+        Time::Host => &[],
+        Time::Instructions => &["-icount", "shift=2,sleep=off"],
     }
 }
 

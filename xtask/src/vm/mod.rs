@@ -13,6 +13,8 @@ mod payload;
 mod pmu_trials;
 mod profile;
 mod qemu;
+mod smp_memory;
+mod smp_trials;
 mod trials;
 
 use std::{
@@ -32,7 +34,7 @@ use self::{
     packages::Packages,
     payload::Payload,
     qemu::Qemu,
-    trials::{Trial, trials},
+    trials::{Trial, figures, trials},
 };
 use crate::{cargo::host_triple, debian, privilege::Privilege, workspace::Workspace};
 
@@ -107,7 +109,7 @@ impl Host<'_> {
         };
         let trials = trials(lane);
         match self.boot(lane, &ingredients, &trials) {
-            Ok(console) => judge(&console, &trials),
+            Ok(console) => judge(lane, &console, &trials),
             Err(error) => Verdict::Failed(format!("{error:#}")),
         }
     }
@@ -176,7 +178,7 @@ impl Host<'_> {
         let payload = payload::build(self.workspace, machine, ingredients.sysroot.as_ref(), &self.folder)?;
         let folder = self.lane_folder(lane);
         fs::create_dir_all(&folder).with_context(|| format!("{} cannot be created", folder.display()))?;
-        let init = guest::init(trials, hertz(machine));
+        let init = guest::init(trials, lane.hertz());
         let archive = folder.join("initramfs.cpio");
         fs::write(&archive, initramfs(&ingredients.busybox, &payload, &init)?)
             .with_context(|| format!("{} cannot be written", archive.display()))?;
@@ -188,14 +190,6 @@ impl Host<'_> {
 
     fn lane_folder(&self, lane: Lane) -> PathBuf {
         self.folder.join(lane.name())
-    }
-}
-
-/// Rates that the emulated machines bear: the Arm PMU loses samples at higher ones.
-fn hertz(machine: Machine) -> u32 {
-    match machine {
-        Machine::X86_64 => 499,
-        Machine::Aarch64 => 99,
     }
 }
 
@@ -223,8 +217,8 @@ fn read(file: &Path) -> Result<Vec<u8>> {
     fs::read(file).with_context(|| format!("{} cannot be read", file.display()))
 }
 
-/// Tells for each trial whether its claim holds.
-fn judge(console: &Console, trials: &[Trial]) -> Verdict {
+/// Tells for each trial whether its claim holds, and what was measured besides.
+fn judge(lane: Lane, console: &Console, trials: &[Trial]) -> Verdict {
     let Some(kernel) = &console.kernel else {
         return Verdict::Failed("the guest did not come up".to_owned());
     };
@@ -240,6 +234,10 @@ fn judge(console: &Console, trials: &[Trial]) -> Verdict {
                 failed.push(trial.name);
             }
         }
+    }
+    // Where there is nothing to read a trial has failed.
+    for figure in figures(lane, console).unwrap_or_default() {
+        println!("  {figure}");
     }
     if !failed.is_empty() {
         return Verdict::Failed(format!("on Linux {kernel}: {}", failed.join(", ")));

@@ -47,6 +47,22 @@ impl Profile {
         }
     }
 
+    /// So many CPUs were sampled.
+    pub(super) fn require_cpus(&self, cpus: u64) -> Result<()> {
+        let sampled = self.number("/header/cpus")?;
+        ensure!(sampled == cpus, "{sampled} CPUs are sampled, not {cpus}");
+        Ok(())
+    }
+
+    /// No sample, no process and no record of one is lost.
+    pub(super) fn require_nothing_lost(&self) -> Result<()> {
+        for what in ["samples", "not_followed", "sideband_records"] {
+            let lost = self.number(&format!("/header/lost/{what}"))?;
+            ensure!(lost == 0, "{lost} {what} are lost or could not be had");
+        }
+        Ok(())
+    }
+
     /// The event is the one that was wanted.
     pub(super) fn require_no_fallback(&self) -> Result<()> {
         match self.fallback() {
@@ -112,6 +128,15 @@ impl Profile {
         Ok(())
     }
 
+    /// A command has samples.
+    pub(super) fn require_command(&self, command: &str) -> Result<()> {
+        ensure!(
+            self.stacks.iter().any(|stack| stack.command() == command && stack.weight > 0),
+            "{command} has no sample"
+        );
+        Ok(())
+    }
+
     fn fallback(&self) -> Option<&str> {
         self.json.pointer("/header/event/fallback").and_then(Value::as_str)
     }
@@ -158,7 +183,7 @@ mod tests {
     use super::{Profile, chain};
 
     fn profile(folded: &str) -> Profile {
-        let json = r#"{"header":{"samples":60,"event":{"name":"cycles","fallback":null},
+        let json = r#"{"header":{"samples":60,"cpus":4,"lost":{"samples":0,"not_followed":0,"sideband_records":2},"event":{"name":"cycles","fallback":null},
             "stacks":{"user":20,"whole":18,"cut":[["no table",2]]}},"functions":[{"name":"burn","object":"chain"}]}"#;
         Profile::read(json, folded).unwrap()
     }
@@ -170,6 +195,8 @@ mod tests {
         assert!(profile.require_event("cycles").is_ok() && profile.require_event("cpu-clock").is_err());
         assert!(profile.require_no_fallback().is_ok() && profile.require_fallback("PMU").is_err());
         assert!(profile.require_whole_stacks(0.9).is_ok() && profile.require_whole_stacks(0.95).is_err());
+        assert!(profile.require_cpus(4).is_ok() && profile.require_cpus(5).is_err());
+        assert!(profile.require_nothing_lost().is_err());
         assert!(profile.require_hottest("burn", "chain").is_ok());
         assert!(profile.require_hottest("main", "chain").is_err());
     }
@@ -180,6 +207,7 @@ mod tests {
         let whole = profile(&format!("a;_start;{links} 95\na;_start;{links};irq_[k] 3\nb;x 2\n"));
         assert!(whole.require_chain("a", 0.95).is_ok());
         assert!(whole.require_chain("b", 0.95).is_err() && whole.require_chain("c", 0.95).is_err());
+        assert!(whole.require_command("a").is_ok() && whole.require_command("c").is_err());
         assert!(whole.require_share("a", 0.9).is_ok() && whole.require_share("b", 0.9).is_err());
         let reordered = links.replace("link_03;link_02", "link_02;link_03");
         assert!(profile(&format!("a;{reordered} 10\n")).require_chain("a", 0.95).is_err());

@@ -3,11 +3,13 @@
 use anyhow::{Result, bail, ensure};
 
 use super::{
-    console::Outcome,
+    console::{Console, Outcome},
     lane::{Lane, Machine, Time},
     pmu_trials,
     profile::Profile,
+    smp_trials,
 };
+use crate::figure::Figure;
 
 /// A shell command in the guest and what its outcome must be.
 #[derive(Clone, Copy)]
@@ -23,12 +25,23 @@ pub(super) struct Trial {
 
 /// The trials of a lane.
 pub(super) fn trials(lane: Lane) -> Vec<Trial> {
+    if lane == Lane::X86_64Smp {
+        return smp_trials::ALL.to_vec();
+    }
     let of_machine = match (lane.machine(), lane.time()) {
         (_, Time::Instructions) => return pmu_trials::ALL.to_vec(),
         (Machine::X86_64, Time::Host) => WITHOUT_PMU,
         (Machine::Aarch64, Time::Host) => WITH_PMU,
     };
     COMMON.iter().chain(of_machine).copied().collect()
+}
+
+/// What a lane measures besides.
+pub(super) fn figures(lane: Lane, console: &Console) -> Result<Vec<Figure>> {
+    match lane {
+        Lane::X86_64Smp => smp_trials::figures(console),
+        _ => Ok(Vec::new()),
+    }
 }
 
 /// Samples below this tell nothing about shares.
