@@ -1,9 +1,9 @@
 //! Mappings of processes, by time.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::path::Path;
-use std::rc::Rc;
 
+use super::address_space::{self, AddressSpace, Mapping};
 use super::objects::{ObjectId, Objects};
 use super::scan;
 use crate::kernel::{Mapped, SidebandRecord};
@@ -58,26 +58,7 @@ struct Image {
     since: MonotonicTime,
     /// Whether it began with an exec, and not with a fork or with this history.
     executed: bool,
-    /// Shared with a parent or child until one of them maps something.
-    mappings: Rc<Mappings>,
-}
-
-#[derive(Clone, Default)]
-struct Mappings {
-    /// By first address; they do not overlap.
-    current: BTreeMap<u64, Mapping>,
-    /// Replaced ones with the time at which they were, oldest first.
-    past: Vec<(MonotonicTime, Mapping)>,
-}
-
-#[derive(Clone, Copy)]
-struct Mapping {
-    start: u64,
-    end: u64,
-    file_offset: u64,
-    /// `None` for memory without a file.
-    object: Option<ObjectId>,
-    since: MonotonicTime,
+    memory: AddressSpace,
 }
 
 impl History {
@@ -109,6 +90,38 @@ impl History {
         self.processes.entry(tgid).or_default().images.push(image);
     }
 
+    /// Finds out which of the scanned processes share the memory of an ancestor: to be called after the last of them.
+    pub fn join_sharers(&mut self) {
+        let shared: Vec<(Tgid, AddressSpace)> =
+            self.processes().filter_map(|tgid| Some((tgid, self.memory_of_ancestor(tgid)?))).collect();
+        for (tgid, memory) in shared {
+            if let Some(process) = self.processes.get_mut(&tgid) {
+                process.image().memory = memory;
+            }
+        }
+    }
+
+    /// The memory of the furthest ancestor that a process shares it with; `None` if not even with its parent.
+    fn memory_of_ancestor(&self, tgid: Tgid) -> Option<AddressSpace> {
+        let parent = scan::parent(tgid)?;
+        if !address_space::is_shared(parent, tgid) {
+            return None;
+        }
+        let of_parent = || Some(self.processes.get(&parent)?.images.last()?.memory.clone());
+        self.memory_of_ancestor(parent).or_else(of_parent)
+    }
+
+    /// The processes that share the memory of this one now, itself among them.
+    #[must_use]
+    pub fn sharers(&self, tgid: Tgid) -> Vec<Tgid> {
+        let memory = self.processes.get(&tgid).and_then(|process| process.images.last());
+        let Some(Image { memory, .. }) = memory.filter(|image| image.memory.may_be_shared()) else {
+            return vec![tgid];
+        };
+        let has_it = |process: &Process| process.images.last().is_some_and(|image| image.memory.is(memory));
+        self.processes.iter().filter(|(_, process)| has_it(process)).map(|(&tgid, _)| tgid).collect()
+    }
+
     /// All processes that are known.
     pub fn processes(&self) -> impl Iterator<Item = Tgid> {
         self.processes.keys().copied()
@@ -117,10 +130,7 @@ impl History {
     /// The objects of all mappings that can still be asked for, some more than once.
     pub fn objects(&self) -> impl Iterator<Item = ObjectId> {
         let images = self.processes.values().flat_map(|process| &process.images);
-        images.flat_map(|image| {
-            let past = image.mappings.past.iter().map(|(_, mapping)| mapping);
-            image.mappings.current.values().chain(past).filter_map(|mapping| mapping.object)
-        })
+        images.flat_map(|image| image.memory.objects())
     }
 
     /// Applies the next record. Objects are opened at once, before their process can end.
@@ -129,22 +139,24 @@ impl History {
             SidebandRecord::Mapped { tgid, mapped } => {
                 if let Some(process) = self.process(tgid) {
                     let object = objects.find(tgid, &mapped);
-                    Rc::make_mut(&mut process.image().mappings).insert(time, &mapped, object);
+                    process.image().memory.insert(time, &mapped, object);
                 }
             }
             SidebandRecord::Executed { tgid } => {
-                let mut mappings = Mappings::default();
+                let memory = AddressSpace::default();
                 if let Some(vsyscall) = &self.vsyscall {
-                    mappings.insert(time, vsyscall, objects.find(tgid, vsyscall));
+                    memory.insert(time, vsyscall, objects.find(tgid, vsyscall));
                 }
                 if let Some(process) = self.process(tgid) {
-                    process.images.push(Image { since: time, executed: true, mappings: Rc::new(mappings) });
+                    process.images.push(Image { since: time, executed: true, memory });
                 }
             }
             SidebandRecord::Forked { parent, child } => {
-                if let Some(parent) = self.processes.get_mut(&parent) {
-                    let mappings = Rc::clone(&parent.image().mappings);
-                    let image = Image { since: time, executed: false, mappings };
+                if let Some(process) = self.processes.get_mut(&parent) {
+                    let theirs = &process.image().memory;
+                    let is_shared = address_space::is_shared(parent, child);
+                    let memory = if is_shared { theirs.clone() } else { theirs.copy() };
+                    let image = Image { since: time, executed: false, memory };
                     self.processes.insert(child, Process { images: vec![image], exited: None });
                 }
             }
@@ -160,8 +172,8 @@ impl History {
     #[must_use]
     pub fn locate(&self, tgid: Tgid, address: UserAddress, time: MonotonicTime) -> Location {
         let image = self.processes.get(&tgid).and_then(|process| process.image_at(time));
-        match image.and_then(|image| image.mappings.find(address.0, time)) {
-            Some(&Mapping { start, file_offset, object: Some(object), .. }) => {
+        match image.and_then(|image| image.memory.find(address.0, time)) {
+            Some(Mapping { start, file_offset, object: Some(object), .. }) => {
                 Location::Object { object, offset: FileOffset(address.0 - start + file_offset) }
             }
             Some(Mapping { object: None, .. }) => Location::Anonymous,
@@ -173,14 +185,14 @@ impl History {
     #[must_use]
     pub fn maps(&self, tgid: Tgid, object: ObjectId, time: MonotonicTime) -> bool {
         let image = self.processes.get(&tgid).and_then(|process| process.image_at(time));
-        image.is_none_or(|image| image.mappings.all_at(time).any(|mapping| mapping.object == Some(object)))
+        image.is_none_or(|image| image.memory.maps(object, time))
     }
 
     /// Whether a mapping takes the place of one that is known.
     #[must_use]
     pub fn replaces(&self, tgid: Tgid, mapped: &Mapped) -> bool {
         let image = self.processes.get(&tgid).and_then(|process| process.images.last());
-        image.is_some_and(|image| image.mappings.covered_by(mapped).next().is_some())
+        image.is_some_and(|image| image.memory.is_covered_by(mapped))
     }
 
     /// Whether this process has executed a program between the beginning of its history and that time.
@@ -218,11 +230,11 @@ impl History {
 }
 
 fn scanned(tgid: Tgid, since: MonotonicTime, objects: &mut Objects) -> Image {
-    let mut mappings = Mappings::default();
+    let memory = AddressSpace::default();
     for mapped in scan::mappings(tgid) {
-        mappings.insert(since, &mapped, objects.find(tgid, &mapped));
+        memory.insert(since, &mapped, objects.find(tgid, &mapped));
     }
-    Image { since, executed: false, mappings: Rc::new(mappings) }
+    Image { since, executed: false, memory }
 }
 
 impl Process {
@@ -244,59 +256,7 @@ impl Process {
     fn forget_before(&mut self, time: MonotonicTime) {
         let later = self.images.partition_point(|image| image.since <= time);
         self.images.drain(..later.saturating_sub(1));
-        for image in &mut self.images {
-            if image.mappings.past.first().is_some_and(|(until, _)| *until < time) {
-                Rc::make_mut(&mut image.mappings).past.retain(|(until, _)| *until >= time);
-            }
-        }
-    }
-}
-
-impl Mappings {
-    /// Maps a range. Whatever it covers belongs to the past from then on; what it leaves over stays.
-    fn insert(&mut self, time: MonotonicTime, mapped: &Mapped, object: Option<ObjectId>) {
-        let start = mapped.start.0;
-        let end = start.saturating_add(mapped.len);
-        let covered: Vec<u64> = self.covered_by(mapped).collect();
-        for first in covered {
-            let Some(old) = self.current.remove(&first) else { continue };
-            if old.start < start {
-                self.current.insert(old.start, Mapping { end: start, ..old });
-            }
-            if old.end > end {
-                let file_offset = old.file_offset + (end - old.start);
-                self.current.insert(end, Mapping { start: end, file_offset, ..old });
-            }
-            self.past.push((time, old));
-        }
-        self.current
-            .insert(start, Mapping { start, end, file_offset: mapped.file_offset.0, object, since: time });
-    }
-
-    /// First addresses of the current mappings that share an address with this one.
-    fn covered_by(&self, mapped: &Mapped) -> impl Iterator<Item = u64> {
-        let start = mapped.start.0;
-        let below_end = self.current.range(..start.saturating_add(mapped.len)).rev();
-        below_end.take_while(move |(_, mapping)| mapping.end > start).map(|(&first, _)| first)
-    }
-
-    fn all_at(&self, time: MonotonicTime) -> impl Iterator<Item = &Mapping> {
-        let past = self.past.iter().filter(move |(until, _)| time < *until).map(|(_, mapping)| mapping);
-        self.current.values().chain(past).filter(move |mapping| mapping.since <= time)
-    }
-
-    fn find(&self, address: u64, time: MonotonicTime) -> Option<&Mapping> {
-        let covers = |mapping: &Mapping| mapping.start <= address && address < mapping.end;
-        if let Some((_, mapping)) = self.current.range(..=address).next_back()
-            && covers(mapping)
-            && mapping.since <= time
-        {
-            return Some(mapping);
-        }
-        let past = self.past.iter().rev();
-        past.filter(|(until, mapping)| mapping.since <= time && time < *until)
-            .map(|(_, mapping)| mapping)
-            .find(|mapping| covers(mapping))
+        self.images.iter().for_each(|image| image.memory.forget_before(time));
     }
 }
 

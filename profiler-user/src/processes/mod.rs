@@ -1,5 +1,6 @@
 //! Process history: which object lay where in which process, at every moment of the recording, also after the process is gone.
 
+mod address_space;
 mod cgroups;
 mod directory;
 mod history;

@@ -41,6 +41,13 @@ pub fn descendants(of: &[Tgid]) -> HashSet<Tgid> {
     family
 }
 
+/// The process that is told when this one ends; `None` when it is gone.
+#[must_use]
+pub(super) fn parent(tgid: Tgid) -> Option<Tgid> {
+    let stat = Process::new(tgid.0.cast_signed()).ok()?.stat().ok()?;
+    Some(Tgid(stat.ppid.cast_unsigned()))
+}
+
 /// All processes of the machine.
 #[must_use]
 pub fn everyone() -> Vec<Tgid> {

@@ -6,11 +6,12 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use bpfprof_tests::c_program::CProgram;
 use bpfprof_tests::cgroup::Cgroup;
 use bpfprof_tests::{Bpfprof, Folded, Report, Target, host};
 use rustix::process::Signal;
 
-use crate::unwind::{OPTIMISED, Recorded, compile};
+use crate::unwind::{OPTIMISED, Recorded, compile, follow};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
@@ -56,32 +57,54 @@ fn in_every_mode(work: &str, whole: u64, rest: impl Fn(&Recorded) -> Result<()>)
 fn a_process_whose_first_thread_has_ended_keeps_its_names_in_every_mode() -> Result<()> {
     let Some(program) = compile("first_ended", OPTIMISED)? else { return Ok(()) };
     for mode in MODES {
-        let run = Bpfprof::clock(["--comm", "first_ended"]);
-        // Declared in this order, so that the process ends before its cgroup is removed.
-        let (group, target);
-        let run = if mode == Mode::Launched {
-            run.args(["--"]).args([program.path()]).args(["2"])
-        } else {
-            let Some(made) = Cgroup::new("bpfprof-first-ended")? else {
-                return host::skip("modes::first_ended", "cgroup version 2 is not mounted");
-            };
-            group = made;
-            let mut command = Command::new("sh");
-            command.args(["-c", r#"echo $$ > "$1/cgroup.procs" && exec "$2" 60"#, "sh"]);
-            command.arg(group.folder()).arg(program.path());
-            target = Target::start(command, "first_ended")?;
-            let run = run.args(["-d", "1s"]);
-            match mode {
-                Mode::Process => run.args(["--pid", &target.pid()]),
-                Mode::Cgroup => run.args(["--cgroup"]).args([group.folder()]),
-                Mode::Launched | Mode::All => run.args(["--all"]),
-            }
-        };
-        let folded = run.succeed()?.folded()?;
+        let Some(folded) = program_of_its_own(mode, "first_ended", program.path(), &[])? else { continue };
         let (named, all) = (folded.weight_of("after_main"), folded.weight());
         ensure!(named * 100 >= all * 90 && all > 300_000_000, "{mode:?}: {named} of {all}: {folded:?}");
     }
     Ok(())
+}
+
+#[test]
+fn processes_that_share_memory_share_what_is_mapped_later_in_every_mode() -> Result<()> {
+    let Some(program) = compile("shared_memory", OPTIMISED)? else { return Ok(()) };
+    let Some(plugin) = CProgram::compile_plugin("plugin_one", 0)? else { return Ok(()) };
+    for mode in MODES {
+        let Some(folded) = program_of_its_own(mode, "shared_memory", program.path(), &[plugin.path()])?
+        else {
+            continue;
+        };
+        let lines = folded.lines.iter().filter(|line| follow(line, &["use_one", "plugin_one"]));
+        let (named, all) = (lines.map(|line| line.weight).sum::<u64>(), folded.weight());
+        ensure!(named * 100 >= all * 90 && all > 300_000_000, "{mode:?}: {named} of {all}: {folded:?}");
+    }
+    Ok(())
+}
+
+/// Runs a program of these arguments, the first of which are seconds, for a while in this mode; `None`, said aloud, where the mode is not there.
+fn program_of_its_own(mode: Mode, comm: &str, program: &Path, rest: &[&Path]) -> Result<Option<Folded>> {
+    let run = Bpfprof::clock(["--comm", comm]);
+    // Declared in this order, so that the process ends before its cgroup is removed.
+    let (group, target);
+    let run = if mode == Mode::Launched {
+        run.args(["--"]).args([program]).args(["2"]).args(rest)
+    } else {
+        let Some(made) = Cgroup::new("bpfprof-program")? else {
+            host::skip("modes::program_of_its_own", "cgroup version 2 is not mounted")?;
+            return Ok(None);
+        };
+        group = made;
+        let mut command = Command::new("sh");
+        command.args(["-c", r#"echo $$ > "$1/cgroup.procs" && shift && exec "$@""#, "sh"]);
+        command.arg(group.folder()).arg(program).arg("60").args(rest);
+        target = Target::start(command, comm)?;
+        let run = run.args(["-d", "2s"]);
+        match mode {
+            Mode::Process => run.args(["--pid", &target.pid()]),
+            Mode::Cgroup => run.args(["--cgroup"]).args([group.folder()]),
+            Mode::Launched | Mode::All => run.args(["--all"]),
+        }
+    };
+    Ok(Some(run.succeed()?.folded()?))
 }
 
 /// Runs a script on the program, sampled in this mode; `None`, said aloud, where the mode is not there.
