@@ -50,9 +50,11 @@ pub struct Config {
     pub counters: u32,
     /// Bits of an address inside a page of this kernel.
     pub page_shift: u32,
+    /// Fills the word.
+    pub padding: u32,
 }
 
-const _: () = assert!(size_of::<Config>() == 4 * 8 + 42 * 4);
+const _: () = assert!(size_of::<Config>() == 4 * 8 + 44 * 4);
 
 /// Byte offsets in the kernel's own structures, taken from its BTF.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -114,6 +116,8 @@ pub struct MappingOffsets {
     pub vdso: u32,
     /// `mm_struct.start_code`
     pub start_code: u32,
+    /// `vm_unmapped_area_info.length`
+    pub area_length: u32,
 }
 
 /// Values of [`Config::walk`].

@@ -47,6 +47,7 @@ static CONFIG: Config = Config {
         device: 0,
         vdso: 0,
         start_code: 0,
+        area_length: 0,
     },
     vdso_pages: 0,
     namespaced: 0,
@@ -54,6 +55,7 @@ static CONFIG: Config = Config {
     late_periods: 0,
     counters: 0,
     page_shift: 0,
+    padding: 0,
 };
 
 /// Reads one field of the configuration, hiding its value from the compiler but not from the verifier.

@@ -74,6 +74,13 @@ extern "C" fn mapped_before(ctx: *const [u64; 3]) -> i32 {
     0
 }
 
+/// Forgets what a process had mapped where the kernel finds room for a new mapping (5.6).
+#[raw_tracepoint(tracepoint = "vm_unmapped_area")]
+fn free_area(ctx: RawTracePointContext) -> i32 {
+    mappings::forget_free(ctx.arg(0), ctx.arg(1));
+    0
+}
+
 /// Notes the mappings that a program begins with, and keeps a followed thread followed when its exec takes the id of the thread group.
 #[raw_tracepoint(tracepoint = "sched_process_exec")]
 fn task_exec(ctx: RawTracePointContext) -> i32 {

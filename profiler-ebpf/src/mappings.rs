@@ -53,12 +53,38 @@ pub(crate) fn note_existing(task: KernelAddress, vma: KernelAddress) {
     if by_number && FOLLOWED.get_ptr(tgid).is_none() {
         return;
     }
+    let exec_id = read_u64(task, config!(offsets.self_exec_id)) as u32;
     let mapping = describe(vma);
-    if mapping.pages != 0 {
-        remember(tgid, read_u64(task, config!(offsets.self_exec_id)) as u32, mapping);
-        if by_number && config!(walk) != walk::FRAME_POINTER {
-            expect(tgid, &mapping);
+    if mapping.pages == 0 {
+        // Code without a file, in the place of a file's.
+        if read_u64(vma, config!(mapping_offsets.flags)) & VM_EXEC != 0 {
+            let start = read_u64(vma, config!(mapping_offsets.start));
+            forget_range(tgid, start, read_u64(vma, config!(mapping_offsets.end)));
         }
+        return;
+    }
+    remember(tgid, exec_id, mapping);
+    if by_number && config!(walk) != walk::FRAME_POINTER {
+        expect(tgid, &mapping);
+    }
+}
+
+/// Forgets the mappings of the current process in an area that the kernel has just found to be free: a library may come there that takes the
+/// place of another. `area` is a `struct vm_unmapped_area_info`.
+#[inline(always)]
+pub(crate) fn forget_free(start: u64, area: KernelAddress) {
+    // There may have been no room: then it is a negative error number.
+    if start as i64 > 0 {
+        let len = read_u64(area, config!(mapping_offsets.area_length));
+        forget_range(ids::current().tgid, start, start.wrapping_add(len));
+    }
+}
+
+#[inline(always)]
+fn forget_range(tgid: u32, start: u64, end: u64) {
+    if let Some(mappings) = PROCESSES.get_ptr_mut(tgid) {
+        // SAFETY: a map value is writable; entries that two CPUs write at once are told by their seals.
+        void_covered(unsafe { &mut *mappings }, start, end);
     }
 }
 
@@ -179,25 +205,8 @@ fn describe(vma: KernelAddress) -> Mapping {
 /// Adds a mapping in place of those it covers.
 #[inline(always)]
 fn remember(tgid: u32, exec_id: u32, mapping: Mapping) {
-    let Some(mappings) = entry(tgid) else { return };
-    if mappings.exec_id != exec_id {
-        for entry in &mut mappings.entries {
-            entry.void();
-        }
-        mappings.next = 0;
-        mappings.used = 0;
-        mappings.exec_id = exec_id;
-    }
-    let end = mapping.start.wrapping_add(u64::from(mapping.pages) << PAGE_SHIFT);
-    let mut covered = 0;
-    for index in 0..MAPPINGS_PER_PROCESS {
-        let old = &mut mappings.entries[index];
-        let old_end = old.start.wrapping_add(u64::from(old.pages) << PAGE_SHIFT);
-        // Addresses of users are below 2⁶³, so the sign of a difference tells which is lower.
-        let overlaps = sign(old.start.wrapping_sub(end) & mapping.start.wrapping_sub(old_end));
-        old.pages *= 1 - overlaps as u32;
-        covered = select(overlaps, index as u64 + 1, covered);
-    }
+    let Some(mappings) = image(tgid, exec_id) else { return };
+    let covered = void_covered(mappings, mapping.start, end(&mapping));
     let next = u64::from(mappings.next);
     let place = select(sign(covered.wrapping_sub(1)), next, covered.wrapping_sub(1));
     if place == next {
@@ -210,6 +219,40 @@ fn remember(tgid: u32, exec_id: u32, mapping: Mapping) {
             mappings.used = place as u32 + 1;
         }
     }
+}
+
+/// Voids the mappings that share an address with this range; the number of the last of them, counted from 1, or 0.
+#[inline(always)]
+fn void_covered(mappings: &mut ProcessMappings, start: u64, end_of_range: u64) -> u64 {
+    let mut covered = 0;
+    for index in 0..MAPPINGS_PER_PROCESS {
+        let old = &mut mappings.entries[index];
+        // Addresses of users are below 2⁶³, so the sign of a difference tells which is lower.
+        let overlaps = sign(old.start.wrapping_sub(end_of_range) & start.wrapping_sub(end(old)));
+        old.pages *= 1 - overlaps as u32;
+        covered = select(overlaps, index as u64 + 1, covered);
+    }
+    covered
+}
+
+#[inline(always)]
+fn end(mapping: &Mapping) -> u64 {
+    mapping.start.wrapping_add(u64::from(mapping.pages) << PAGE_SHIFT)
+}
+
+/// The mappings of this program image of a process; empty ones if those of another were noted.
+#[inline(always)]
+fn image(tgid: u32, exec_id: u32) -> Option<&'static mut ProcessMappings> {
+    let mappings = entry(tgid)?;
+    if mappings.exec_id != exec_id {
+        for entry in &mut mappings.entries {
+            entry.void();
+        }
+        mappings.next = 0;
+        mappings.used = 0;
+        mappings.exec_id = exec_id;
+    }
+    Some(mappings)
 }
 
 #[inline(always)]

@@ -76,6 +76,7 @@ pub(super) fn offsets() -> Result<Offsets, KernelError> {
         device: offset("super_block", "s_dev")?,
         vdso: offset("mm_struct", "context.vdso")?,
         start_code: offset("mm_struct", "start_code")?,
+        area_length: offset("vm_unmapped_area_info", "length")?,
     };
     Ok(Offsets { task, mapping })
 }

@@ -10,7 +10,6 @@ use profiler_common::counters;
 use profiler_common::limits::{
     COMM_LEN, FEWER_USER_FRAMES, GENERATIONS, MAX_EVENTS, MAX_FOLLOWED, MAX_USER_FRAMES,
 };
-use profiler_common::mapping::ProcessMappings;
 use profiler_common::sample::TableLayout;
 use profiler_common::tally;
 
@@ -158,6 +157,7 @@ impl Programs {
             programs.attach_tracepoint("task_switch", "sched_switch")?;
         }
         if programs.walks() {
+            programs.attach_tracepoint("free_area", "vm_unmapped_area")?;
             programs.load_iterator()?;
             programs.note_mappings(None)?;
         }
@@ -242,14 +242,6 @@ impl Programs {
         }
     }
 
-    /// Makes the kernel side look the mappings of a process up again: one of them was replaced.
-    pub(super) fn forget_mappings(&mut self, tgid: Tgid) -> Result<(), KernelError> {
-        let mut processes: HashMap<&mut MapData, u32, Mappings> = map(&mut self.ebpf, "PROCESSES")?;
-        // It may be unknown or gone.
-        let _ = processes.remove(&tgid.0);
-        Ok(())
-    }
-
     /// A map, once: who takes it writes and reads it from then on.
     pub(super) fn take<T: TryFrom<Map, Error = MapError>>(
         &mut self,
@@ -329,14 +321,6 @@ impl Programs {
     }
 }
 
-/// The mappings of a process, as aya wants to see them.
-#[derive(Clone, Copy)]
-#[repr(transparent)]
-struct Mappings(ProcessMappings);
-
-// SAFETY: `ProcessMappings` is `repr(C)` and consists of integers without padding between them.
-unsafe impl aya::Pod for Mappings {}
-
 /// The configuration as aya wants to see it.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
@@ -385,6 +369,7 @@ fn configuration(
         late_periods: layout.late_periods,
         counters: layout.counters,
         page_shift: rustix::param::page_size().ilog2(),
+        padding: 0,
     })
 }
 

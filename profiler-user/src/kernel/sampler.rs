@@ -119,14 +119,9 @@ impl Sampler {
         self.programs.note_mappings(None)
     }
 
-    /// Tells the kernel side of what a process has mapped, before a sample has to look for it.
+    /// Tells the kernel side of what a process has mapped, before a sample has to look for it or takes what was there before.
     pub fn note_mappings(&mut self, tgid: Tgid) -> Result<(), KernelError> {
         self.programs.note_mappings(Some(tgid))
-    }
-
-    /// Makes the kernel side look the mappings of a process up again: one of them was replaced.
-    pub fn forget_mappings(&mut self, tgid: Tgid) -> Result<(), KernelError> {
-        self.programs.forget_mappings(tgid)
     }
 
     /// Starts sampling.

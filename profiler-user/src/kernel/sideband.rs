@@ -143,6 +143,10 @@ const RING_BYTES: usize = 1 << 20;
 /// The smallest ring that is worth having.
 const MIN_RING_BYTES: usize = 1 << 15;
 
+/// Bytes of records that make a ring readable. A wake-up for each record would cost an interrupt and a switch to this process, several times
+/// the `mmap` that it tells of; whoever needs records sooner [looks](Sideband::look).
+const WAKING_BYTES: u32 = 1 << 14;
+
 impl Sideband {
     /// Opens a ring on each of these CPUs; records flow from here on.
     pub fn open(cpus: impl IntoIterator<Item = CpuId>) -> Result<Self, KernelError> {
@@ -220,7 +224,7 @@ fn split_until(
 }
 
 impl AsFd for Sideband {
-    /// A descriptor that becomes readable when there are records.
+    /// A descriptor that becomes readable when there are many records.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.readiness.as_fd()
     }
@@ -253,8 +257,7 @@ fn open_event(cpu: CpuId) -> io::Result<perf_event::Counter> {
     attrs.set_use_clockid(1);
     attrs.clockid = libc::CLOCK_MONOTONIC;
     attrs.set_watermark(1);
-    // Any record wakes: a mapping that takes the place of another must be known before many samples hit it.
-    attrs.__bindgen_anon_2.wakeup_watermark = 1;
+    attrs.__bindgen_anon_2.wakeup_watermark = WAKING_BYTES;
     builder.build()
 }
 

@@ -1,10 +1,10 @@
-//! When to look for what programs map that have just begun.
+//! When to look for what programs map: side-band records wake nobody before there are many of them.
 
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
-/// Looks after a program has begun: soon, since its libraries are mapped within a millisecond, and then ever later.
+/// Looks after a program has begun, or has mapped something: soon, since its libraries are mapped within a millisecond, and then ever later.
 #[derive(Debug, Default)]
 pub(super) struct Looks {
     next: Option<(Instant, Duration)>,
@@ -17,7 +17,7 @@ const FIRST: Duration = Duration::from_millis(1);
 const LAST: Duration = Duration::from_millis(32);
 
 impl Looks {
-    /// A program has begun.
+    /// A program has begun, or goes on mapping.
     pub(super) fn begin(&mut self) {
         let due = Instant::now() + FIRST;
         // Another that began before is looked for as well, and not later.

@@ -210,7 +210,6 @@ async fn sample(
     drain.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let readiness =
         session.sideband_fd().as_fd().try_clone_to_owned().context("cannot watch the side-band records")?;
-    let readiness = watch(readiness).context("cannot watch the side-band records")?;
     let requests = session.requests_fd().and_then(watch).context("cannot watch for requests of programs")?;
     let (mut looks, mut may_look) = (Looks::default(), begun);
     let _precedence = Precedence::take();
@@ -228,7 +227,9 @@ async fn sample(
                 ended_slice = Some(tokio::task::spawn_blocking(wait_for_running_programs));
             }
             () = ended(&mut ended_slice) => {
-                session.take_slice()?;
+                if session.take_slice()? {
+                    looks.begin();
+                }
                 progress::show(&mut line, session.status());
                 if !targets.threads_live() {
                     break Stop::TargetEnded;
@@ -241,12 +242,16 @@ async fn sample(
                 asked.context("cannot watch for requests of programs")?.clear_ready();
             }
             () = looks.due() => {
-                session.open_new_objects()?;
                 looks.count();
+                if session.open_new_objects()? {
+                    looks.begin();
+                }
             }
-            ready = readable_from(may_look, &readiness) => {
-                session.open_new_objects()?;
-                ready.context("cannot watch the side-band records")?.clear_ready();
+            ready = readable_from(may_look, readiness.as_fd()) => {
+                ready.context("cannot watch the side-band records")?;
+                if session.open_new_objects()? {
+                    looks.begin();
+                }
                 may_look = tokio::time::Instant::now() + LOOK_PAUSE;
             }
         }

@@ -166,15 +166,16 @@ impl Session {
         self.tables.requests_fd()
     }
 
-    /// Opens the objects that processes have just mapped, while the processes live, and answers what the kernel side asks for. Whether a
-    /// program has begun, which maps more now.
+    /// Opens the objects that processes have just mapped, while the processes live, and answers what the kernel side asks for. Whether more
+    /// is to be expected soon: a program has begun, or something was mapped.
     pub(super) fn open_new_objects(&mut self) -> Result<bool, KernelError> {
-        self.look()?;
-        self.answer_requests()
+        let has_mapped = self.look()?;
+        let has_begun = self.answer_requests()?;
+        Ok(has_mapped || has_begun)
     }
 
-    /// Looks at side-band records that are new: each is looked at once, here.
-    fn look(&mut self) -> Result<(), KernelError> {
+    /// Looks at side-band records that are new: each is looked at once, here. Whether something was mapped whose table is wanted early.
+    fn look(&mut self) -> Result<bool, KernelError> {
         let (mut found, mut changed) = (Vec::new(), HashSet::new());
         for (time, record) in self.sideband.look() {
             self.cgroups.follow(record);
@@ -189,7 +190,7 @@ impl Session {
                     let object = self.objects.find(*tgid, mapped);
                     self.fresh.note_mapped(*time, *tgid, mapped, object);
                     if self.history.replaces(*tgid, mapped) {
-                        self.sampler.forget_mappings(*tgid)?;
+                        changed.extend(self.history.sharers(*tgid));
                     }
                     if self.eager.wants(*tgid, &self.cgroups) {
                         found.extend(object);
@@ -199,8 +200,10 @@ impl Session {
                 _ => {}
             }
         }
+        let has_mapped = !changed.is_empty();
         changed.into_iter().try_for_each(|tgid| self.sampler.note_mappings(tgid))?;
-        self.provide(found)
+        self.provide(found)?;
+        Ok(has_mapped)
     }
 
     /// Makes room for the next unwind table that is compiled, or places it.
@@ -255,26 +258,28 @@ impl Session {
     }
 
     /// Takes over the slice that was ended, after the programs that were running then [have ended](wait_for_running_programs), and begins
-    /// the next.
-    pub(super) fn take_slice(&mut self) -> Result<(), KernelError> {
-        self.drain()?;
+    /// the next. Whether something was mapped, so that more is to be expected soon.
+    pub(super) fn take_slice(&mut self) -> Result<bool, KernelError> {
+        let has_mapped = self.drain()?;
         self.recording.next_slice();
-        Ok(())
+        Ok(has_mapped)
     }
 
     /// Takes over what was sampled up to the cut. The kernel has written all side-band records from before it.
-    fn drain(&mut self) -> Result<(), KernelError> {
+    fn drain(&mut self) -> Result<bool, KernelError> {
         let cut = self.cut;
-        self.look()?;
+        let has_mapped = self.look()?;
+        let mut changed = HashSet::new();
         for (time, record) in self.sideband.take_until(cut) {
             // It may take the place of one that came with it.
             if let SidebandRecord::Mapped { tgid, mapped } = &record
                 && self.history.replaces(*tgid, mapped)
             {
-                self.sampler.forget_mappings(*tgid)?;
+                changed.extend(self.history.sharers(*tgid));
             }
             self.history.apply(time, record, &mut self.objects);
         }
+        changed.into_iter().try_for_each(|tgid| self.sampler.note_mappings(tgid))?;
         self.fresh.forget_until(cut);
         self.history_until = cut;
         self.answer_lost_records(cut);
@@ -298,7 +303,7 @@ impl Session {
         self.cgroups.retain(|tgid| self.history.knows(tgid));
         let Self { objects, recording, history, tables, .. } = self;
         objects.forget(|| history.objects().chain(recording.objects()).chain(tables.objects()).collect());
-        Ok(())
+        Ok(has_mapped)
     }
 
     /// Records that are lost may have told of forks, execs and mappings: what `/proc` shows stands in for them from now on.
@@ -321,6 +326,7 @@ impl Session {
             self.history.rescan(tgid, now, &mut self.objects);
             self.cgroups.look(tgid);
         }
+        self.history.join_sharers();
     }
 
     /// How far it is.
@@ -358,12 +364,10 @@ impl Session {
 
     fn learn_processes(&mut self, options: &Options, target: &ResolvedTarget) -> Result<(), KernelError> {
         match target.scope {
-            Scope::All => {
-                everyone().into_iter().for_each(|tgid| self.learn(tgid));
-            }
+            Scope::All => self.learn(everyone()),
             Scope::Descendants => {
                 self.family = self.follow_family(options, target)?;
-                self.family.clone().into_iter().for_each(|tgid| self.learn(tgid));
+                self.learn(self.family.clone());
                 if !matches!(self.eager, Eager::Nobody) {
                     self.expect_common_objects(target.program.as_deref());
                     let known: Vec<ObjectId> = self.objects.iter().map(|(object, _)| object).collect();
@@ -374,10 +378,13 @@ impl Session {
         Ok(())
     }
 
-    /// Looks at a process that lives.
-    fn learn(&mut self, tgid: Tgid) {
-        self.history.scan(tgid, &mut self.objects);
-        self.cgroups.look(tgid);
+    /// Looks at processes that live.
+    fn learn(&mut self, processes: impl IntoIterator<Item = Tgid>) {
+        for tgid in processes {
+            self.history.scan(tgid, &mut self.objects);
+            self.cgroups.look(tgid);
+        }
+        self.history.join_sharers();
     }
 
     /// Opens what the target will map: its program, and the loader and C library that this process has too.
