@@ -18,6 +18,9 @@ pub const MAX_FOLLOWED: u32 = 65_536;
 /// Most processes whose mappings are known at the same time.
 pub const MAX_PROCESSES: u32 = 8192;
 
+/// Most [regions](crate::mapping::region) whose mappings are known: of processes with more mappings than are noted for each.
+pub const MAX_REGIONS: u32 = 2048;
+
 /// Most files whose objects are known.
 pub const MAX_FILES: u32 = 16_384;
 

@@ -2,10 +2,11 @@
 
 use crate::hash::WordHash;
 
-/// Mappings remembered of one process. Beyond it the oldest are overwritten, but for the [first](FIRST_MAPPINGS).
+/// Mappings remembered of one process. Further ones are remembered by [region]; there, and of those that are too large for that, the oldest
+/// are overwritten.
 pub const MAPPINGS_PER_PROCESS: usize = 48;
 
-/// Mappings that stay: the program, its loader and the libraries that it began with are in nearly all stacks.
+/// Mappings that are not overwritten: the program, its loader and the libraries that it began with are in nearly all stacks.
 pub const FIRST_MAPPINGS: u32 = 8;
 
 /// Mappings that a search looks at in one go. Most processes have no more.
@@ -13,10 +14,40 @@ pub const MAPPINGS_PER_BLOCK: usize = 8;
 
 const _: () = assert!(MAPPINGS_PER_PROCESS.is_multiple_of(MAPPINGS_PER_BLOCK));
 
+/// Bits of an address inside a region: 512 KiB hold no more than 32 of the smallest libraries, which take four pages.
+const REGION_SHIFT: u32 = 19;
+
+/// Numbers of regions. Regions of a process that are a multiple of so many apart share a number, and so their place.
+pub const REGIONS: u64 = 128;
+
+/// Most regions of a mapping that is remembered by region.
+pub const MAX_REGIONS_OF_MAPPING: u64 = 8;
+
+/// Number of the region that an address lies in.
+#[inline(always)]
+#[must_use]
+pub const fn region(address: u64) -> u64 {
+    (address >> REGION_SHIFT) & (REGIONS - 1)
+}
+
+/// How many regions this range touches.
+#[inline(always)]
+#[must_use]
+pub const fn regions(start: u64, end: u64) -> u64 {
+    (end.wrapping_sub(1) >> REGION_SHIFT).wrapping_sub(start >> REGION_SHIFT).wrapping_add(1)
+}
+
+/// Key of the mappings of a process in a region.
+#[inline(always)]
+#[must_use]
+pub const fn region_key(tgid: u32, region: u64) -> u64 {
+    (tgid as u64) << 32 | (region & (REGIONS - 1))
+}
+
 /// Bits of an address inside a page. Offsets are kept in pages of this size, whatever the machine's own is.
 pub const PAGE_SHIFT: u32 = 12;
 
-/// Executable mappings of a process that samples have hit, or that its program began with.
+/// Executable mappings of a process that samples have hit, or that its program began with; or those of a process in a region.
 ///
 /// Several CPUs may write at the same time. An entry that two have written at once is told by its [seal](Mapping::seal).
 #[derive(Clone, Copy, Debug)]
@@ -28,8 +59,8 @@ pub struct ProcessMappings {
     pub next: u32,
     /// Entries from this one on have never been used.
     pub used: u32,
-    /// Fills the word.
-    pub padding: u32,
+    /// Of a process: not 0 if it had mappings that are remembered by region, at some time.
+    pub by_region: u32,
     /// The mappings, in no order; void ones have no pages.
     pub entries: [Mapping; MAPPINGS_PER_PROCESS],
 }
@@ -189,6 +220,14 @@ impl Mapping {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_range_lies_in_the_regions_of_its_addresses() {
+        assert_eq!((regions(0x8_0000, 0x10_0000), region(0xf_ffff)), (1, 1));
+        assert_eq!((regions(0x7_f000, 0x10_1000), region(0x10_0000)), (3, 2));
+        assert_eq!(region(REGIONS << REGION_SHIFT), 0);
+        assert_ne!(region_key(1, 0), region_key(2, 0));
+    }
 
     #[test]
     fn offsets_follow_the_mapping() {

@@ -7,13 +7,13 @@ use core::ffi::c_void;
 
 use aya_ebpf::{
     bindings::{BPF_ANY, BPF_NOEXIST},
-    helpers::generated::{bpf_find_vma, bpf_ktime_get_ns},
+    helpers::generated::{bpf_find_vma, bpf_ktime_get_ns, bpf_loop},
 };
 use profiler_common::{
     config::{target, walk},
     mapping::{
-        FIRST_MAPPINGS, FileEntry, FileKey, FileRequest, MAPPINGS_PER_BLOCK, MAPPINGS_PER_PROCESS, Mapping,
-        PAGE_SHIFT, ProcessMappings,
+        self, FIRST_MAPPINGS, FileEntry, FileKey, FileRequest, MAPPINGS_PER_BLOCK, MAPPINGS_PER_PROCESS,
+        MAX_REGIONS_OF_MAPPING, Mapping, PAGE_SHIFT, ProcessMappings, region, region_key, regions,
     },
 };
 
@@ -22,7 +22,7 @@ use crate::{
     config::config,
     ids,
     kernel_memory::{KernelAddress, read_u32, read_u64},
-    maps::{FILE_REQUESTS, FILES, FOLLOWED, NO_MAPPINGS, PROCESSES},
+    maps::{FILE_REQUESTS, FILES, FOLLOWED, NO_MAPPINGS, PROCESSES, REGIONS},
 };
 
 /// `VM_EXEC` of `include/linux/mm.h`.
@@ -40,7 +40,10 @@ pub(crate) fn discover(task: *mut c_void, tgid: u32, exec_id: u32, address: u64)
     if found.pages == 0 {
         return None;
     }
-    remember(tgid, exec_id, found);
+    if !remember(tgid, exec_id, &found) {
+        // Its other regions follow when samples hit them.
+        remember_in_region(region_key(tgid, region(address)), exec_id, &found);
+    }
     Some(found)
 }
 
@@ -63,7 +66,10 @@ pub(crate) fn note_existing(task: KernelAddress, vma: KernelAddress) {
         }
         return;
     }
-    remember(tgid, exec_id, mapping);
+    if !remember(tgid, exec_id, &mapping) {
+        let mut change = RegionChange { tgid, exec_id, mapping, adds: true };
+        change.apply();
+    }
     if by_number && config!(walk) != walk::FRAME_POINTER {
         expect(tgid, &mapping);
     }
@@ -82,9 +88,13 @@ pub(crate) fn forget_free(start: u64, area: KernelAddress) {
 
 #[inline(always)]
 fn forget_range(tgid: u32, start: u64, end: u64) {
-    if let Some(mappings) = PROCESSES.get_ptr_mut(tgid) {
-        // SAFETY: a map value is writable; entries that two CPUs write at once are told by their seals.
-        void_covered(unsafe { &mut *mappings }, start, end);
+    let Some(mappings) = PROCESSES.get_ptr_mut(tgid) else { return };
+    // SAFETY: a map value is writable; entries that two CPUs write at once are told by their seals.
+    let mappings = unsafe { &mut *mappings };
+    void_covered(mappings, start, end);
+    if mappings.by_region != 0 {
+        let mapping = Mapping::new(start, (end.wrapping_sub(start) >> PAGE_SHIFT) as u32, 0, FileKey::NONE);
+        RegionChange { tgid, exec_id: mappings.exec_id, mapping, adds: false }.apply();
     }
 }
 
@@ -102,17 +112,41 @@ pub(crate) fn inherit(parent: u32, child: u32) {
 /// Forgets a process.
 #[inline(always)]
 pub(crate) fn forget(tgid: u32) {
+    let Some(mappings) = PROCESSES.get_ptr(tgid) else { return };
+    // SAFETY: a map value is readable.
+    if unsafe { (*mappings).by_region } != 0 {
+        let mut tgid = tgid;
+        // SAFETY: the callback gets the address of a local that outlives the loop.
+        unsafe { bpf_loop(mapping::REGIONS as u32, forget_region as *mut c_void, (&raw mut tgid).cast(), 0) };
+    }
     let _ = PROCESSES.remove(tgid);
 }
 
+/// Callback of `bpf_loop`.
+unsafe extern "C" fn forget_region(region: u32, tgid: *mut c_void) -> i64 {
+    // SAFETY: `forget` passes the address of its local.
+    let tgid = unsafe { *tgid.cast::<u32>() };
+    let _ = REGIONS.remove(region_key(tgid, region.into()));
+    0
+}
+
 /// The noted mapping of this program image of a process that holds this address.
-///
-/// The search has no branches but at the end of a block: with one for each entry, the verifier would follow each way through the loop.
 #[inline(always)]
 pub(crate) fn find(tgid: u32, exec_id: u32, address: u64) -> Option<Mapping> {
-    let mappings = PROCESSES.get_ptr(tgid)?;
     // SAFETY: a map value is readable; torn entries are told by their seals.
-    let mappings = unsafe { &*mappings };
+    let of_process = unsafe { &*PROCESSES.get_ptr(tgid)? };
+    let found = find_among(of_process, exec_id, address);
+    if found.is_some() || of_process.by_region == 0 {
+        return found;
+    }
+    let in_region = REGIONS.get_ptr(region_key(tgid, region(address)))?;
+    // SAFETY: as above.
+    find_among(unsafe { &*in_region }, exec_id, address)
+}
+
+/// The search has no branches but at the end of a block: with one for each entry, the verifier would follow each way through the loop.
+#[inline(always)]
+fn find_among(mappings: &ProcessMappings, exec_id: u32, address: u64) -> Option<Mapping> {
     if mappings.exec_id != exec_id {
         return None;
     }
@@ -202,19 +236,87 @@ fn describe(vma: KernelAddress) -> Mapping {
     Mapping::new(start, (end.wrapping_sub(start) >> PAGE_SHIFT) as u32, file_page as u32, file_key(file))
 }
 
-/// Adds a mapping in place of those it covers.
+/// Adds a mapping in place of those it covers. False if there was no room, and it is small enough to be remembered by region.
 #[inline(always)]
-fn remember(tgid: u32, exec_id: u32, mapping: Mapping) {
-    let Some(mappings) = image(tgid, exec_id) else { return };
-    let covered = void_covered(mappings, mapping.start, end(&mapping));
+fn remember(tgid: u32, exec_id: u32, mapping: &Mapping) -> bool {
+    let Some(mappings) = entry(tgid) else { return true };
+    let covered = begin_change(mappings, exec_id, mapping);
+    let is_full = mappings.used as usize >= MAPPINGS_PER_PROCESS;
+    if covered == 0 && is_full && regions(mapping.start, end(mapping)) <= MAX_REGIONS_OF_MAPPING {
+        mappings.by_region = 1;
+        return false;
+    }
+    put(mappings, covered, mapping, FIRST_MAPPINGS);
+    true
+}
+
+/// As above, in a region.
+#[inline(always)]
+fn remember_in_region(key: u64, exec_id: u32, mapping: &Mapping) {
+    if let Some(mappings) = region_entry(key) {
+        let covered = begin_change(mappings, exec_id, mapping);
+        put(mappings, covered, mapping, 0);
+    }
+}
+
+/// A change of the mappings of a process in all regions that a mapping touches.
+struct RegionChange {
+    tgid: u32,
+    exec_id: u32,
+    mapping: Mapping,
+    /// Whether the mapping is added, or only what it covers voided.
+    adds: bool,
+}
+
+impl RegionChange {
+    #[inline(always)]
+    fn apply(&mut self) {
+        let count = regions(self.mapping.start, end(&self.mapping));
+        let count = if count < mapping::REGIONS { count } else { mapping::REGIONS };
+        // SAFETY: the callback gets the address of this value, which outlives the loop.
+        unsafe { bpf_loop(count as u32, change_region as *mut c_void, (&raw mut *self).cast(), 0) };
+    }
+}
+
+/// Callback of `bpf_loop`.
+unsafe extern "C" fn change_region(index: u32, change: *mut c_void) -> i64 {
+    // SAFETY: `RegionChange::apply` passes its own address.
+    let RegionChange { tgid, exec_id, mapping, adds } = unsafe { &*change.cast::<RegionChange>() };
+    let key = region_key(*tgid, region(mapping.start).wrapping_add(index.into()));
+    if *adds {
+        remember_in_region(key, *exec_id, mapping);
+    } else if let Some(mappings) = REGIONS.get_ptr_mut(key) {
+        // SAFETY: a map value is writable; entries that two CPUs write at once are told by their seals.
+        void_covered(unsafe { &mut *mappings }, mapping.start, end(mapping));
+    }
+    0
+}
+
+/// Makes these the mappings of this program image, and voids those that a mapping covers: the number of the last of them, counted from 1, or 0.
+#[inline(always)]
+fn begin_change(mappings: &mut ProcessMappings, exec_id: u32, mapping: &Mapping) -> u64 {
+    if mappings.exec_id != exec_id {
+        for entry in &mut mappings.entries {
+            entry.void();
+        }
+        mappings.next = 0;
+        mappings.used = 0;
+        mappings.exec_id = exec_id;
+    }
+    void_covered(mappings, mapping.start, end(mapping))
+}
+
+/// Puts a mapping into the place of the covered one, else into the next. The first ones, so many, are not overwritten.
+#[inline(always)]
+fn put(mappings: &mut ProcessMappings, covered: u64, mapping: &Mapping, first: u32) {
     let next = u64::from(mappings.next);
     let place = select(sign(covered.wrapping_sub(1)), next, covered.wrapping_sub(1));
     if place == next {
-        mappings.next = if next + 1 < MAPPINGS_PER_PROCESS as u64 { next as u32 + 1 } else { FIRST_MAPPINGS };
+        mappings.next = if next + 1 < MAPPINGS_PER_PROCESS as u64 { next as u32 + 1 } else { first };
     }
     if place < MAPPINGS_PER_PROCESS as u64 {
         // SAFETY: the index was checked.
-        unsafe { *mappings.entries.get_unchecked_mut(place as usize) = mapping };
+        unsafe { *mappings.entries.get_unchecked_mut(place as usize) = *mapping };
         if mappings.used <= place as u32 {
             mappings.used = place as u32 + 1;
         }
@@ -240,35 +342,36 @@ fn end(mapping: &Mapping) -> u64 {
     mapping.start.wrapping_add(u64::from(mapping.pages) << PAGE_SHIFT)
 }
 
-/// The mappings of this program image of a process; empty ones if those of another were noted.
-#[inline(always)]
-fn image(tgid: u32, exec_id: u32) -> Option<&'static mut ProcessMappings> {
-    let mappings = entry(tgid)?;
-    if mappings.exec_id != exec_id {
-        for entry in &mut mappings.entries {
-            entry.void();
-        }
-        mappings.next = 0;
-        mappings.used = 0;
-        mappings.exec_id = exec_id;
-    }
-    Some(mappings)
-}
-
 #[inline(always)]
 fn entry(tgid: u32) -> Option<&'static mut ProcessMappings> {
     let found = match PROCESSES.get_ptr_mut(tgid) {
         Some(found) => found,
         None => {
-            let empty = NO_MAPPINGS.get_ptr(0)?;
-            // SAFETY: a map value is readable, and this one is never written.
-            let empty = unsafe { &*empty };
-            PROCESSES.insert(tgid, empty, BPF_NOEXIST.into()).ok()?;
+            PROCESSES.insert(tgid, no_mappings()?, BPF_NOEXIST.into()).ok()?;
             PROCESSES.get_ptr_mut(tgid)?
         }
     };
     // SAFETY: a map value is writable; entries that two CPUs write at once are told by their seals.
     Some(unsafe { &mut *found })
+}
+
+#[inline(always)]
+fn region_entry(key: u64) -> Option<&'static mut ProcessMappings> {
+    let found = match REGIONS.get_ptr_mut(key) {
+        Some(found) => found,
+        None => {
+            REGIONS.insert(key, no_mappings()?, BPF_NOEXIST.into()).ok()?;
+            REGIONS.get_ptr_mut(key)?
+        }
+    };
+    // SAFETY: as above.
+    Some(unsafe { &mut *found })
+}
+
+#[inline(always)]
+fn no_mappings() -> Option<&'static ProcessMappings> {
+    // SAFETY: a map value is readable, and this one is never written.
+    NO_MAPPINGS.get_ptr(0).map(|empty| unsafe { &*empty })
 }
 
 #[inline(always)]

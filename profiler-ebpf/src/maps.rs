@@ -9,7 +9,8 @@ use aya_ebpf::{
 use profiler_common::{
     counters::Readings,
     limits::{
-        CHUNK_ROWS, MAX_CHUNKS, MAX_FILES, MAX_FOLLOWED, MAX_KERNEL_FRAMES, MAX_PROCESSES, MAX_ROW_PAGES,
+        CHUNK_ROWS, MAX_CHUNKS, MAX_FILES, MAX_FOLLOWED, MAX_KERNEL_FRAMES, MAX_PROCESSES, MAX_REGIONS,
+        MAX_ROW_PAGES,
     },
     mapping::{FileEntry, FileKey, ProcessMappings},
     sample::SampleSlot,
@@ -77,6 +78,10 @@ pub(crate) static KERNEL_STACK: PerCpuArray<[u64; KERNEL_STACK_WORDS]> = PerCpuA
 /// Executable mappings, by thread group id.
 #[map]
 pub(crate) static PROCESSES: HashMap<u32, ProcessMappings> = HashMap::with_max_entries(MAX_PROCESSES, 0);
+
+/// Executable mappings by [region](profiler_common::mapping::region_key), of processes that have more than there is room for in `PROCESSES`.
+#[map]
+pub(crate) static REGIONS: HashMap<u64, ProcessMappings> = HashMap::with_max_entries(MAX_REGIONS, 0);
 
 /// A process without mappings, to insert: too large for the BPF stack. Never written.
 #[map]

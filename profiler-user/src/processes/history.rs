@@ -133,6 +133,13 @@ impl History {
         images.flat_map(|image| image.memory.objects())
     }
 
+    /// The objects that a process has mapped now, some more than once.
+    #[must_use]
+    pub fn objects_of(&self, tgid: Tgid) -> Vec<ObjectId> {
+        let image = self.processes.get(&tgid).and_then(|process| process.images.last());
+        image.map(|image| image.memory.objects()).unwrap_or_default()
+    }
+
     /// Applies the next record. Objects are opened at once, before their process can end.
     pub fn apply(&mut self, time: MonotonicTime, record: SidebandRecord, objects: &mut Objects) {
         match record {

@@ -216,9 +216,15 @@ impl Session {
 
     fn answer_requests(&mut self) -> Result<bool, KernelError> {
         let (requests, has_begun) = self.tables.requests();
+        let mut asking = HashSet::new();
         for request in requests {
             let answer = self.answer(&request);
             self.tables.answer(request, answer, &self.objects)?;
+            asking.insert(Tgid(request.tgid));
+        }
+        // A walk ends at the first file that is not known: one by one, those of a deep stack would take many samples.
+        for tgid in asking {
+            self.provide(self.history.objects_of(tgid))?;
         }
         Ok(has_begun)
     }

@@ -8,10 +8,11 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use bpfprof_tests::c_program::CProgram;
 use bpfprof_tests::cgroup::Cgroup;
+use bpfprof_tests::folded::Line;
 use bpfprof_tests::{Bpfprof, Folded, Report, Target, host};
 use rustix::process::Signal;
 
-use crate::unwind::{OPTIMISED, Recorded, compile, follow};
+use crate::unwind::{OPTIMISED, Recorded, compile, count, follow};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
@@ -76,6 +77,30 @@ fn processes_that_share_memory_share_what_is_mapped_later_in_every_mode() -> Res
         let lines = folded.lines.iter().filter(|line| follow(line, &["use_one", "plugin_one"]));
         let (named, all) = (lines.map(|line| line.weight).sum::<u64>(), folded.weight());
         ensure!(named * 100 >= all * 90 && all > 300_000_000, "{mode:?}: {named} of {all}: {folded:?}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_stack_through_hundreds_of_libraries_is_whole_in_every_mode() -> Result<()> {
+    const LIBRARIES: usize = 200;
+    let Some(program) = compile("chain", OPTIMISED)? else { return Ok(()) };
+    // Without a build id each copy is an object of its own.
+    let flags = ["-O2", "-fomit-frame-pointer", "-shared", "-fPIC", "-Wl,--build-id=none"];
+    let Some(library) = CProgram::compile_with("link", &flags)? else { return Ok(()) };
+    let folder = tempfile::tempdir()?;
+    for number in 0..LIBRARIES {
+        fs::copy(library.path(), folder.path().join(format!("{number}.so")))?;
+    }
+    for mode in MODES {
+        let Some(folded) = program_of_its_own(mode, "chain", program.path(), &[folder.path()])? else {
+            continue;
+        };
+        let is_whole = |line: &&Line| count(line, "chain_link") == LIBRARIES && line.has("main");
+        let burnt = folded.lines.iter().filter(|line| line.has("chain_link"));
+        let all: u64 = burnt.clone().map(|line| line.weight).sum();
+        let whole: u64 = burnt.filter(is_whole).map(|line| line.weight).sum();
+        ensure!(whole * 100 >= all * 97 && all > 300_000_000, "{mode:?}: {whole} of {all}");
     }
     Ok(())
 }
