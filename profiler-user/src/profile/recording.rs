@@ -38,11 +38,22 @@ pub enum RawFrame {
     Kernel(KernelAddress),
 }
 
+impl RawFrame {
+    /// The object it lies in.
+    #[must_use]
+    pub fn object(self) -> Option<ObjectId> {
+        match self {
+            Self::User { object, .. } => Some(object),
+            Self::Kernel(_) | Self::Anonymous { .. } | Self::UnknownUser => None,
+        }
+    }
+}
+
 /// A stack, innermost frame first.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RawStack {
-    /// Kernel frames, then user frames.
-    pub frames: Box<[RawFrame]>,
+    /// Kernel frames, then user frames, by their [index](Recording::frames).
+    pub frames: Box<[u32]>,
     /// How its user side ended.
     pub end: StackEnd,
     /// What frame pointers stood in for on the way.
@@ -66,21 +77,30 @@ pub struct SampleKey {
 #[derive(Debug, Default)]
 pub struct Recording {
     tasks: IndexSet<Task>,
+    /// Each once: the stacks of a long recording are many, and made of the same frames.
+    frames: IndexSet<RawFrame>,
     stacks: IndexSet<RawStack>,
     samples: HashMap<SampleKey, Amount>,
     slicing: Slicing,
 }
 
 impl Recording {
-    /// Adds what a drain brought, to the present slice. The answer is its stack.
-    pub fn add(&mut self, sample: &RawSample<'_>, history: &History, cgroup: Arc<str>) -> &RawStack {
+    /// Adds what a drain brought, to the present slice. The answer are the objects of its stack, some more than once.
+    pub fn add(
+        &mut self,
+        sample: &RawSample<'_>,
+        history: &History,
+        cgroup: Arc<str>,
+    ) -> impl Iterator<Item = ObjectId> {
         let task = Task {
             process: sample.tgid.0,
             thread: sample.tid.0,
             comm: String::from_utf8_lossy(sample.comm).into(),
             cgroup,
         };
-        let stack = RawStack { frames: normalise(sample, history), end: sample.end, guess: sample.guess };
+        let frames =
+            normalise(sample, history).map(|frame| index(self.frames.insert_full(frame).0)).collect();
+        let stack = RawStack { frames, end: sample.end, guess: sample.guess };
         let stack = self.stacks.insert_full(stack).0;
         let key = SampleKey {
             task: index(self.tasks.insert_full(task).0),
@@ -94,7 +114,7 @@ impl Recording {
                 *self.samples.entry(SampleKey { event, ..key }).or_default() += increase;
             }
         }
-        &self.stacks[stack]
+        self.stacks[stack].frames.iter().filter_map(|&frame| self.frames[frame as usize].object())
     }
 
     /// Begins the next slice of time. The length of slices doubles when there would be too many.
@@ -135,13 +155,15 @@ impl Recording {
         &self.stacks
     }
 
+    /// Frames, by index.
+    #[must_use]
+    pub fn frames(&self) -> &IndexSet<RawFrame> {
+        &self.frames
+    }
+
     /// The objects of all frames, most of them many times.
     pub fn objects(&self) -> impl Iterator<Item = ObjectId> {
-        let frames = self.stacks.iter().flat_map(|stack| &stack.frames);
-        frames.filter_map(|frame| match frame {
-            RawFrame::User { object, .. } => Some(*object),
-            RawFrame::Kernel(_) | RawFrame::Anonymous { .. } | RawFrame::UnknownUser => None,
-        })
+        self.frames.iter().filter_map(|frame| frame.object())
     }
 
     /// Samples.
@@ -189,7 +211,7 @@ impl Slicing {
     }
 }
 
-fn normalise(sample: &RawSample<'_>, history: &History) -> Box<[RawFrame]> {
+fn normalise(sample: &RawSample<'_>, history: &History) -> impl Iterator<Item = RawFrame> {
     let kernel = sample.kernel.iter().enumerate().map(|(depth, address)| {
         RawFrame::Kernel(KernelAddress(address.0.saturating_sub((depth > 0).into())))
     });
@@ -212,7 +234,7 @@ fn normalise(sample: &RawSample<'_>, history: &History) -> Box<[RawFrame]> {
             }
         }
     });
-    kernel.chain(user).collect()
+    kernel.chain(user)
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ mod progress;
 mod readiness;
 mod report;
 mod session;
+mod signals;
 mod target;
 mod unwind_tables;
 
@@ -20,13 +21,11 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval, sleep_until};
 
 use crate::cli::{Options, Verbosity};
 use crate::kernel::{DRAINS_PER_SECOND, wait_for_running_programs};
-use crate::output::file::remove_unfinished;
 use crate::precedence::Precedence;
 use crate::present::Outputs;
 use crate::say::{StatusLine, say};
@@ -34,10 +33,8 @@ use command::{CannotRun, Command, Running};
 use looks::Looks;
 use readiness::{readable_from, watch};
 use session::Session;
+use signals::Signals;
 use target::Watch;
-
-/// Exit status of a run that a second signal aborted, as shells give it for SIGINT.
-const ABORTED: i32 = 130;
 
 /// Side-band records are looked at no more often than this for their own sake, however fast they come.
 const LOOK_PAUSE: Duration = Duration::from_millis(2);
@@ -58,7 +55,7 @@ pub fn run(options: &Options) -> anyhow::Result<ExitCode> {
         .context("cannot start the event loop")?;
     runtime
         .block_on(async {
-            // First of all: a signal while everything is being armed must find the same answer as later.
+            // First of all: a signal while everything is being armed must find an answer.
             let mut signals = Signals::listen()?;
             let events = event::choose(options)?;
             let names = events.names();
@@ -72,6 +69,8 @@ pub fn run(options: &Options) -> anyhow::Result<ExitCode> {
             let target = target::resolve(options, command.as_ref())?;
             let session = Session::arm(options, events, &target)?;
             let running = command.map(Command::start).transpose()?;
+            // Arming blocked. Whoever stopped it must not read that the target did not run.
+            signals.check().await?;
             record(options, session, target.watch, outputs, running, &mut signals).await
         })
         .or_else(|error| match error.downcast_ref::<CannotRun>() {
@@ -81,44 +80,6 @@ pub fn run(options: &Options) -> anyhow::Result<ExitCode> {
             }
             None => Err(error),
         })
-}
-
-/// Ctrl-C and SIGTERM.
-struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
-    received: usize,
-}
-
-impl Signals {
-    fn listen() -> anyhow::Result<Self> {
-        let listen = |kind| signal(kind).context("cannot listen for signals");
-        let (interrupt, terminate) = (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
-        Ok(Self { interrupt, terminate, received: 0 })
-    }
-
-    async fn next(&mut self) -> rustix::process::Signal {
-        let signal = tokio::select! {
-            _ = self.interrupt.recv() => rustix::process::Signal::INT,
-            _ = self.terminate.recv() => rustix::process::Signal::TERM,
-        };
-        self.received += 1;
-        signal
-    }
-
-    /// The second signal of the run ends bpfprof at once, leaving nothing half-written. The first asks for what is happening already;
-    /// `first` hears of it.
-    async fn abort_at_second(&mut self, first: impl Fn(rustix::process::Signal)) -> ! {
-        loop {
-            let signal = self.next().await;
-            if self.received > 1 {
-                remove_unfinished();
-                say("aborted");
-                std::process::exit(ABORTED)
-            }
-            first(signal);
-        }
-    }
 }
 
 /// Why sampling ended.
@@ -136,7 +97,7 @@ async fn record(
     mut running: Option<Running>,
     signals: &mut Signals,
 ) -> anyhow::Result<ExitCode> {
-    session.settle().await?;
+    signals.unless_stopped(session.settle()).await??;
     session.start()?;
     if let Some(running) = &mut running {
         running.release();

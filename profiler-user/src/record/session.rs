@@ -297,10 +297,10 @@ impl Session {
             let waits =
                 *launched == Some(sample.tgid) && !history.has_executed_before(sample.tgid, sample.first);
             if !waits {
-                let frames = recording.add(sample, history, cgroups.of(sample.tgid));
+                let hit = recording.add(sample, history, cgroups.of(sample.tgid));
                 // The header speaks of the main event's stacks.
                 if sample.event == EventId::MAIN.0 {
-                    tables.observe(frames, sample);
+                    tables.observe(hit, sample);
                 }
             }
         });

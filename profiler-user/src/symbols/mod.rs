@@ -88,7 +88,7 @@ pub fn symbolize(
     let mut wanted: HashMap<ObjectId, Vec<FileOffset>> = HashMap::new();
     let mut made: HashMap<Tgid, Vec<UserAddress>> = HashMap::new();
     let mut kernel: Vec<KernelAddress> = Vec::new();
-    for frame in recording.stacks().iter().flat_map(|stack| &stack.frames) {
+    for frame in recording.frames() {
         match *frame {
             RawFrame::User { object, offset } => wanted.entry(object).or_default().push(offset),
             RawFrame::Anonymous { tgid, address } => made.entry(tgid).or_default().push(address),

@@ -50,8 +50,10 @@ impl<'a> Names<'a> {
     /// Builds the profile.
     pub(super) fn into_profile(self, recording: &Recording, header: Header, host: &Host) -> Profile {
         let mut profile = Profile { header, tasks: recording.tasks().clone(), ..Profile::default() };
+        let frames: Vec<NamedFrame> =
+            recording.frames().iter().map(|frame| self.name_frame(*frame, &mut profile)).collect();
         let stacks: Vec<NamedStack> =
-            recording.stacks().iter().map(|stack| self.name_stack(stack, &mut profile)).collect();
+            recording.stacks().iter().map(|stack| name_stack(stack, &frames, &mut profile)).collect();
         let mut quality = Quality::default();
         for (key, amount) in recording.samples() {
             let stack = &stacks[key.stack as usize];
@@ -72,45 +74,25 @@ impl<'a> Names<'a> {
         profile.numbered_by_samples()
     }
 
-    fn name_stack(&self, stack: &RawStack, profile: &mut Profile) -> NamedStack {
-        let mut frames = Vec::with_capacity(stack.frames.len());
-        let mut unnamed = HashSet::new();
-        let mut outermost_user = None;
-        let mut named = 0;
-        // Outermost first, as the profile wants it.
-        for frame in stack.frames.iter().rev() {
-            let (code, inlined) = match self.resolution(*frame) {
-                Some((_, Resolution::Named { function, inlined })) => {
-                    (Some(function.clone()), inlined.as_slice())
-                }
-                Some((nameless, Resolution::Unnamed(why))) => {
-                    unnamed.insert((nameless, why.clone()));
-                    (None, &[][..])
-                }
-                None => (self.kernel_function(*frame), &[][..]),
-            };
-            named += u64::from(code.is_some());
-            let is_kernel = matches!(frame, RawFrame::Kernel(_));
-            let kind = if is_kernel { FrameKind::Kernel } else { FrameKind::User };
-            if !is_kernel && outermost_user.is_none() {
-                outermost_user = Some(code.as_ref().map(|code| code.name.clone()));
+    fn name_frame(&self, frame: RawFrame, profile: &mut Profile) -> NamedFrame {
+        let mut unnamed = None;
+        let (code, inlined) = match self.resolution(frame) {
+            Some((_, Resolution::Named { function, inlined })) => {
+                (Some(function.clone()), inlined.as_slice())
             }
-            let code = code.unwrap_or_else(|| NamedCode { name: self.stand_in(*frame), line: None });
-            let place =
-                Place { mapping: profile.add_mapping(self.mapping(*frame)), address: address(*frame) };
-            frames.push(place.add_frame(profile, code, kind));
-            for inlined in inlined {
-                frames.push(place.add_frame(profile, inlined.clone(), FrameKind::Inlined));
+            Some((nameless, Resolution::Unnamed(why))) => {
+                unnamed = Some((nameless, why.clone()));
+                (None, &[][..])
             }
-        }
-        if frames.is_empty() {
-            let code = NamedCode { name: "[no user stack]".into(), line: None };
-            let mapping = profile.add_mapping(unfiled(KERNEL));
-            frames.push(Place { mapping, address: 0 }.add_frame(profile, code, FrameKind::User));
-        }
-        let state = StackState::judge(stack.end, stack.guess, outermost_user.flatten().as_deref());
-        let id = profile.add_stack(frames);
-        NamedStack { id, state, frames: stack.frames.len() as u64, named, unnamed }
+            None => (self.kernel_function(frame), &[][..]),
+        };
+        let kind = if matches!(frame, RawFrame::Kernel(_)) { FrameKind::Kernel } else { FrameKind::User };
+        let name = code.as_ref().map(|code| code.name.clone());
+        let code = code.unwrap_or_else(|| NamedCode { name: self.stand_in(frame), line: None });
+        let place = Place { mapping: profile.add_mapping(self.mapping(frame)), address: address(frame) };
+        let mut frames = vec![place.add_frame(profile, code, kind)];
+        frames.extend(inlined.iter().map(|code| place.add_frame(profile, code.clone(), FrameKind::Inlined)));
+        NamedFrame { frames, kind, name, unnamed }
     }
 
     /// What was found for a user frame, and what it lies in.
@@ -177,6 +159,35 @@ impl<'a> Names<'a> {
         unnamed.sort_by(|a, b| b.samples.cmp(&a.samples).then_with(|| a.object.cmp(&b.object)));
         header.names.without_symbols = unnamed;
         header.notes.extend(self.kernel.missing.clone());
+    }
+}
+
+/// A frame with its name, and what was inlined into it.
+struct NamedFrame {
+    frames: Vec<FrameId>,
+    kind: FrameKind,
+    /// Its own name; `None` when something stands in for it.
+    name: Option<String>,
+    unnamed: Option<(Nameless, NoName)>,
+}
+
+fn name_stack(stack: &RawStack, named: &[NamedFrame], profile: &mut Profile) -> NamedStack {
+    // Outermost first, as the profile wants it.
+    let inward = || stack.frames.iter().rev().map(|&frame| &named[frame as usize]);
+    let mut frames: Vec<FrameId> = inward().flat_map(|frame| &frame.frames).copied().collect();
+    if frames.is_empty() {
+        let code = NamedCode { name: "[no user stack]".into(), line: None };
+        let mapping = profile.add_mapping(unfiled(KERNEL));
+        frames.push(Place { mapping, address: 0 }.add_frame(profile, code, FrameKind::User));
+    }
+    let outermost_user = inward().find(|frame| frame.kind != FrameKind::Kernel);
+    let outermost_user = outermost_user.and_then(|frame| frame.name.as_deref());
+    NamedStack {
+        id: profile.add_stack(frames),
+        state: StackState::judge(stack.end, stack.guess, outermost_user),
+        frames: stack.frames.len() as u64,
+        named: inward().filter(|frame| frame.name.is_some()).count() as u64,
+        unnamed: inward().filter_map(|frame| frame.unnamed.clone()).collect(),
     }
 }
 

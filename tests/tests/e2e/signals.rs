@@ -25,6 +25,32 @@ fn once_ends_the_run_with_every_output_complete() -> Result<()> {
 }
 
 #[test]
+fn once_before_anything_is_armed_says_so() -> Result<()> {
+    // On a loaded machine the signal may come too late.
+    for _ in 0..8 {
+        let outputs = Outputs::new()?;
+        let run = outputs.all_of(Bpfprof::clock(["--all"])).start()?;
+        while !catches(&run, Signal::INT)? {
+            thread::sleep(Duration::from_millis(1));
+        }
+        run.signal(Signal::INT)?;
+        let ended = run.wait()?;
+        if ended.code() == Some(1) && ended.stderr.contains("stopped by SIGINT before sampling began") {
+            assert!(!ended.stderr.contains("did not run"), "{}", ended.stderr);
+            return outputs.are_alone();
+        }
+    }
+    anyhow::bail!("no run was stopped before it sampled")
+}
+
+/// Whether the process has a handler for this signal.
+fn catches(run: &Running, signal: Signal) -> Result<bool> {
+    let status = fs::read_to_string(format!("/proc/{}/status", run.pid().as_raw_nonzero()))?;
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).context("no SigCgt")?;
+    Ok(u64::from_str_radix(caught.trim(), 16)? >> (signal.as_raw() - 1) & 1 == 1)
+}
+
+#[test]
 fn once_flushes_stdout_too() -> Result<()> {
     let _target = Target::workload("spin", &["alpha", "60"])?;
     let mut run = Bpfprof::clock(["--all"]).start()?;

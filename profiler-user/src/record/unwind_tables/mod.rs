@@ -16,11 +16,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use profiler_common::mapping::{FileEntry, FileKey, FileRequest};
+use profiler_common::stack::{Guess, StackEnd};
 
 use crate::cache_folder::cache_folder;
 use crate::kernel::{KernelError, Placement, RawSample, UnwindMaps, Walk};
 use crate::processes::{BackingFile, ObjectId, Objects, Unreadable};
-use crate::profile::{ObjectLack, RawStack};
+use crate::profile::ObjectLack;
 use crate::symbols::vdso_image;
 use crate::types::MonotonicTime;
 use crate::unwind::{Cache, CompileError, Compiled, Need, News, Table, Worker};
@@ -171,10 +172,11 @@ impl UnwindTables {
         }
     }
 
-    /// Counts what a sample lacked, and that it hit what it hit.
-    pub(super) fn observe(&mut self, stack: &RawStack, sample: &RawSample<'_>) {
+    /// Counts what a sample with frames in these objects lacked, and that it hit what it hit.
+    pub(super) fn observe(&mut self, objects: impl Iterator<Item = ObjectId>, sample: &RawSample<'_>) {
         if self.by_tables {
-            let awaited = self.usage.observe(stack, sample.first, sample.samples);
+            let is_missing = sample.end == StackEnd::NoTable || sample.guess == Guess::NoTable;
+            let awaited = self.usage.observe(objects, is_missing, sample.first, sample.samples);
             awaited.into_iter().for_each(|object| self.worker.hurry(object));
         }
     }

@@ -3,10 +3,9 @@
 use std::collections::HashMap;
 
 use profiler_common::mapping::FileKey;
-use profiler_common::stack::{Guess, StackEnd};
 
 use crate::processes::{ObjectId, Objects, Unreadable};
-use crate::profile::{ObjectLack, RawFrame, RawStack};
+use crate::profile::ObjectLack;
 use crate::types::MonotonicTime;
 
 /// What is known of the tables of all objects.
@@ -122,17 +121,16 @@ impl Usage {
         }
     }
 
-    /// Counts a stack, of which there were so many samples, the first at this time. The answer are the objects in it
-    /// whose tables are awaited.
-    pub(super) fn observe(&mut self, stack: &RawStack, first: MonotonicTime, samples: u64) -> Vec<ObjectId> {
-        let mut objects: Vec<ObjectId> = stack
-            .frames
-            .iter()
-            .filter_map(|frame| match *frame {
-                RawFrame::User { object, .. } => Some(object),
-                _ => None,
-            })
-            .collect();
+    /// Counts a stack with frames in these objects, of which there were so many samples, the first at this time. `is_missing` says whether it
+    /// lacked a table. The answer are the objects in it whose tables are awaited.
+    pub(super) fn observe(
+        &mut self,
+        objects: impl Iterator<Item = ObjectId>,
+        is_missing: bool,
+        first: MonotonicTime,
+        samples: u64,
+    ) -> Vec<ObjectId> {
+        let mut objects: Vec<ObjectId> = objects.collect();
         objects.sort_unstable();
         objects.dedup();
         let mut awaiting = Vec::new();
@@ -142,7 +140,6 @@ impl Usage {
             if known.state == State::Awaited {
                 awaiting.push(object);
             }
-            let is_missing = stack.end == StackEnd::NoTable || stack.guess == Guess::NoTable;
             let awaited = if known.found_no_room { Lack::NoRoom } else { Lack::NotYet };
             let lack = match &known.state {
                 State::Awaited if is_missing => awaited,
@@ -251,14 +248,12 @@ impl Lack {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::types::FileOffset;
 
     const ONE: ObjectId = ObjectId::from_number(1);
     const TWO: ObjectId = ObjectId::from_number(2);
 
-    fn hit(tables: &mut Usage, object: ObjectId, end: StackEnd, at: u64) {
-        let frames = [RawFrame::User { object, offset: FileOffset(0) }; 3].into();
-        tables.observe(&RawStack { frames, end, guess: Guess::None }, MonotonicTime(at), 5);
+    fn hit(tables: &mut Usage, object: ObjectId, is_missing: bool, at: u64) {
+        tables.observe([object; 3].into_iter(), is_missing, MonotonicTime(at), 5);
     }
 
     fn placed(object: ObjectId, rows: usize) -> Usage {
@@ -271,10 +266,10 @@ mod tests {
     #[test]
     fn a_sample_from_before_its_table_is_told_from_one_after() {
         let mut tables = placed(ONE, 10);
-        hit(&mut tables, ONE, StackEnd::NoTable, 99);
+        hit(&mut tables, ONE, true, 99);
         assert_eq!(tables.lacking, HashMap::from([((ONE, Lack::NotYet), 5)]));
-        hit(&mut tables, ONE, StackEnd::NoTable, 100);
-        hit(&mut tables, ONE, StackEnd::Root, 99);
+        hit(&mut tables, ONE, true, 100);
+        hit(&mut tables, ONE, false, 99);
         assert_eq!(tables.lacking.values().sum::<u64>(), 5);
     }
 
@@ -282,7 +277,7 @@ mod tests {
     fn an_object_without_a_table_is_counted_however_its_stacks_end() {
         let mut tables = placed(ONE, 0);
         tables.set(ONE, State::None("why".into()), 0);
-        hit(&mut tables, ONE, StackEnd::Root, 200);
+        hit(&mut tables, ONE, false, 200);
         assert_eq!(tables.lacking, HashMap::from([((ONE, Lack::None("why".into())), 5)]));
     }
 
@@ -307,10 +302,10 @@ mod tests {
         tables.set(TWO, State::NoRoom, 8);
         for _ in 0..=IDLE_DRAINS {
             assert_eq!(tables.make_room(8, 7), []);
-            hit(&mut tables, TWO, StackEnd::NoTable, 200);
+            hit(&mut tables, TWO, true, 200);
             assert_eq!(tables.end_drain(7), None);
         }
-        hit(&mut tables, TWO, StackEnd::NoTable, 200);
+        hit(&mut tables, TWO, true, 200);
         assert_eq!(tables.end_drain(0), Some(TWO), "the first has been idle for long enough");
         assert_eq!(tables.make_room(11, 0), [], "not enough");
         assert_eq!(tables.make_room(8, 8), [], "nothing needs to go");
