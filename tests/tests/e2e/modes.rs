@@ -32,6 +32,24 @@ i=0; while [ $i -lt 300 ]; do "$2" 20 $((5 + i % 16)); i=$((i + 1)); done"#;
 const COPIES: &str = r#"until [ -e "$1/go" ]; do sleep 0.02; done
 i=0; while [ $i -lt 150 ]; do mkdir "$1/$i"; cp "$2" "$1/$i/deep"; "$1/$i/deep" 20 20; rm -r "$1/$i"; i=$((i + 1)); done"#;
 
+/// As above, in two containers: each has its namespaces, its root, and so its own copies of the program and the C library.
+const CONTAINERS: &str = r#"for c in one two; do
+    mkdir "$1/$c"; cp -L --parents $(ldd "$2" | grep -o '/[^ ]*') "$1/$c"; cp "$2" "$1/$c/deep"
+done
+until [ -e "$1/go" ]; do sleep 0.02; done
+for c in one two; do
+    { i=0; while [ $i -lt 25 ]; do unshare --mount --pid --fork chroot "$1/$c" /deep 20 40; i=$((i + 1)); done; } &
+done
+wait"#;
+
+#[test]
+fn containers_with_libraries_of_their_own_have_whole_stacks_in_every_mode() -> Result<()> {
+    if !Command::new("unshare").args(["--mount", "--pid", "--fork", "true"]).status()?.success() {
+        return host::skip("modes::containers", "`unshare` makes no namespaces here");
+    }
+    in_every_mode(CONTAINERS, 96, |recorded| recorded.is_nearly_all_of("work", |line| line.has("main")))
+}
+
 #[test]
 fn processes_of_milliseconds_have_whole_stacks_in_every_mode() -> Result<()> {
     in_every_mode(SHORT, 96, |recorded| recorded.is_nearly_all_of("work", |line| line.has("main")))
