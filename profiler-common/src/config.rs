@@ -50,8 +50,8 @@ pub struct Config {
     pub counters: u32,
     /// Bits of an address inside a page of this kernel.
     pub page_shift: u32,
-    /// Fills the word.
-    pub padding: u32,
+    /// Events, by bit, whose samples weigh what the event counted since the last one on that CPU: clocks, whose periods are random.
+    pub counted_weights: u32,
 }
 
 const _: () = assert!(size_of::<Config>() == 4 * 8 + 44 * 4);

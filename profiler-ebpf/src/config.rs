@@ -55,7 +55,7 @@ static CONFIG: Config = Config {
     late_periods: 0,
     counters: 0,
     page_shift: 0,
-    padding: 0,
+    counted_weights: 0,
 };
 
 /// Reads one field of the configuration, hiding its value from the compiler but not from the verifier.

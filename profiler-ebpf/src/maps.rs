@@ -2,6 +2,7 @@
 
 use aya_ebpf::{
     bindings::BPF_F_MMAPABLE,
+    bindings::bpf_perf_event_value,
     btf_maps,
     macros::{btf_map, map},
     maps::{Array, HashMap, PerCpuArray, PerfEventArray, RingBuf},
@@ -48,7 +49,11 @@ macro_rules! counter_maps {
 }
 counter_maps!(COUNTER_0 COUNTER_1 COUNTER_2 COUNTER_3 COUNTER_4 COUNTER_5 COUNTER_6 COUNTER_7);
 
-/// Periods that have begun: see `sample::period_index`.
+/// Room to read what the sampled event itself has counted: too large for the BPF stack.
+#[map]
+pub(crate) static OWN_COUNT: PerCpuArray<bpf_perf_event_value> = PerCpuArray::with_max_entries(1, 0);
+
+/// Periods that have begun, or what an event had counted at its last sample: see `sample::period_index`.
 #[map]
 pub(crate) static PERIODS: Array<u64> = Array::with_max_entries(1, 0);
 

@@ -4,9 +4,10 @@ use core::ffi::c_void;
 
 use aya_ebpf::{
     EbpfContext,
+    bindings::bpf_perf_event_value,
     helpers::generated::{
         bpf_get_attach_cookie, bpf_get_current_comm, bpf_get_current_pid_tgid, bpf_get_current_task_btf,
-        bpf_get_smp_processor_id, bpf_ktime_get_ns,
+        bpf_get_smp_processor_id, bpf_ktime_get_ns, bpf_perf_prog_read_value,
     },
     programs::PerfEventContext,
 };
@@ -24,7 +25,7 @@ use crate::{
     filter,
     ids::{self, Ids},
     kernel_memory,
-    maps::{PERIODS, SLOTS, STATE},
+    maps::{OWN_COUNT, PERIODS, SLOTS, STATE},
     stacks::{self, Stacks},
     tally,
 };
@@ -62,16 +63,38 @@ pub(crate) fn sample<A: Arch>(ctx: &PerfEventContext) -> u32 {
 #[inline(always)]
 fn weight<A: Arch>(ctx: &PerfEventContext, cpu: u32, event: u32) -> u64 {
     let shown = A::sample_period(ctx.as_ptr() as *const u8);
-    if config!(late_periods) >> event & 1 == 0 {
+    let is_late = config!(late_periods) >> event & 1 != 0;
+    let is_counted = config!(counted_weights) >> event & 1 != 0;
+    if !is_late && !is_counted {
         return shown;
     }
-    let Some(period) = PERIODS.get_ptr_mut(period_index(cpu, event)) else {
+    let Some(last) = PERIODS.get_ptr_mut(period_index(cpu, event)) else {
         return shown;
     };
     // SAFETY: the word belongs to this CPU, and sample programs do not nest on a CPU.
-    let period = unsafe { &mut *period };
-    core::mem::replace(period, shown).max(1)
+    let last = unsafe { &mut *last };
+    if is_late { core::mem::replace(last, shown).max(1) } else { increase(ctx, last, shown) }
 }
+
+/// What the event has counted since the last sample.
+///
+/// After a gap, for which the CPU took no interrupt, it is the period: no single function is to blame for the rest.
+#[inline(always)]
+fn increase(ctx: &PerfEventContext, last: &mut u64, period: u64) -> u64 {
+    let Some(count) = OWN_COUNT.get_ptr_mut(0) else { return period };
+    let size = size_of::<bpf_perf_event_value>() as u32;
+    // SAFETY: the context is the program's own, and the value has the given size.
+    if unsafe { bpf_perf_prog_read_value(ctx.as_ptr().cast(), count, size) } != 0 {
+        return period;
+    }
+    // SAFETY: the value belongs to this CPU, and sample programs do not nest on a CPU.
+    let count = unsafe { (*count).counter };
+    let increase = count.wrapping_sub(core::mem::replace(last, count));
+    if increase < GAP_PERIODS * period { increase } else { period }
+}
+
+/// So many periods without a sample are a gap. Where the period changes, the one that has begun is added to the next.
+const GAP_PERIODS: u64 = 3;
 
 #[inline(always)]
 fn take<A: Arch>(ctx: &PerfEventContext, cpu: u32, event: u32, weight: u64) -> Fate {

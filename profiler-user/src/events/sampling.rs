@@ -10,6 +10,8 @@ use super::rate::Rate;
 use super::spec::EventSpec;
 use perf_event::data::Record;
 use perf_event::{Builder, SampleFlag, Sampler};
+use perf_event_open_sys::ioctls;
+use std::num::NonZeroU32;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::{fmt, io};
 
@@ -50,6 +52,21 @@ impl SamplingEvent {
             .sampled(SMALLEST_RING)
             .map_err(|refused| error(Failure::MapRing { errno: attribute::errno(&refused) }))?;
         Ok(Self { sampler, cpu })
+    }
+
+    /// Gives a clock that was opened with this frequency another period, drawn by chance from those around it. It begins now.
+    ///
+    /// The kernel has turned the frequency into a fixed period when it opened the clock (`perf_swevent_init_hrtimer` in `kernel/events/core.c`).
+    ///
+    /// # Errors
+    /// As the kernel gives them.
+    pub fn draw_period(&mut self, frequency: NonZeroU32) -> io::Result<()> {
+        const SECOND: f64 = 1e9;
+        let factor = 1.0 - PERIOD_SPREAD + 2.0 * PERIOD_SPREAD * fastrand::f64();
+        let period = (SECOND / f64::from(frequency.get()) * factor) as u64;
+        // SAFETY: the descriptor is open, and the kernel reads the number at this address.
+        let result = unsafe { ioctls::PERIOD(self.as_raw_fd(), &raw const period as u64) };
+        if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
     /// Starts counting and sampling.
@@ -131,6 +148,9 @@ impl std::ops::AddAssign for Notices {
         self.lost_samples = self.lost_samples.saturating_add(other.lost_samples);
     }
 }
+
+/// Random periods lie so far around the one asked for, at most.
+const PERIOD_SPREAD: f64 = 0.1;
 
 /// Rounded up to one page of data behind the control page.
 const SMALLEST_RING: usize = 1;

@@ -43,6 +43,8 @@ pub(super) struct Layout {
     pub(super) counters: u32,
     /// Events, by bit, whose samples carry the period that begins in place of the one that ended.
     pub(super) late_periods: u32,
+    /// Events, by bit, whose samples weigh what the event counted since the last one.
+    pub(super) counted_weights: u32,
 }
 
 /// Words of the map of increases for so many slots; without counters it is not used, but must have one.
@@ -369,7 +371,7 @@ fn configuration(
         late_periods: layout.late_periods,
         counters: layout.counters,
         page_shift: rustix::param::page_size().ilog2(),
-        padding: 0,
+        counted_weights: layout.counted_weights,
     })
 }
 

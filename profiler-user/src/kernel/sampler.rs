@@ -32,6 +32,26 @@ pub struct SampledEvent {
     pub precise: Precise,
 }
 
+impl SampledEvent {
+    /// Whether its periods are drawn by chance: a clock of a fixed period would meet a program that does the same in turns always at the same
+    /// place. A period that was asked for stays what it is.
+    pub(super) fn has_random_periods(&self) -> bool {
+        self.spec.is_clock() && matches!(self.rate, Rate::Frequency(_))
+    }
+
+    /// Whether a sample weighs what the event has counted since the last one. Clocks count also what modifiers keep them from sampling.
+    fn has_counted_weights(&self) -> bool {
+        let modifiers = self.spec.modifiers();
+        self.has_random_periods() && !modifiers.exclude_user() && !modifiers.exclude_kernel()
+    }
+
+    /// Whether the kernel adapts its period and shows it too early: where it counts the event itself.
+    fn has_late_periods(&self) -> bool {
+        let is_adapted = matches!(self.rate, Rate::Frequency(_)) && !self.spec.is_clock();
+        is_adapted && !self.spec.is_counted_by_pmu()
+    }
+}
+
 /// What to sample, and where.
 #[derive(Clone, Debug)]
 pub struct SamplerOptions {
@@ -79,7 +99,8 @@ impl Sampler {
             tables: table_layout(options.events.iter().map(|event| event.rate), cpu_limit),
             cpus: cpu_limit,
             counters: options.counters.len() as u32,
-            late_periods: late_periods(&options.events),
+            late_periods: bits(&options.events, |event| event.has_late_periods()),
+            counted_weights: bits(&options.events, |event| event.has_counted_weights()),
         };
         let mut programs = Programs::load(&options.target, &options.filter, layout, options.refuse)?;
         // A kernel's types take 50 MB for a moment, which glibc would keep to the end.
@@ -126,6 +147,7 @@ impl Sampler {
 
     /// Starts sampling.
     pub fn start(&mut self) -> Result<(), KernelError> {
+        self.draw_periods()?;
         self.running = true;
         self.idle_time = IdleTime::now();
         self.armed.values_mut().try_for_each(Armed::enable).map_err(KernelError::system("enabling an event"))
@@ -161,6 +183,15 @@ impl Sampler {
     /// The CPUs that are sampled.
     pub fn cpus(&self) -> impl Iterator<Item = CpuId> {
         self.armed.keys().copied()
+    }
+
+    /// Draws new periods for the events that [have random ones](SampledEvent::has_random_periods), on each CPU its own.
+    pub fn draw_periods(&mut self) -> Result<(), KernelError> {
+        let Self { armed, options, .. } = self;
+        armed
+            .values_mut()
+            .try_for_each(|armed| armed.draw_periods(&options.events))
+            .map_err(KernelError::system("setting the period of an event"))
     }
 
     /// Changes tables: all samples from before the call are in those that the next [`Self::drain`] reads, once the programs that were running
@@ -264,12 +295,9 @@ impl Sampler {
 /// Index of the main event.
 const MAIN: usize = 0;
 
-/// The events, by bit, whose period the kernel adapts and shows too early: those that it counts itself.
-fn late_periods(events: &[SampledEvent]) -> u32 {
-    let is_late = |event: &SampledEvent| {
-        matches!(event.rate, Rate::Frequency(_)) && !event.spec.is_counted_by_pmu() && !event.spec.is_clock()
-    };
-    events.iter().enumerate().fold(0, |bits, (index, event)| bits | u32::from(is_late(event)) << index)
+/// The events, by bit, of which something is true.
+fn bits(events: &[SampledEvent], is_true: impl Fn(&SampledEvent) -> bool) -> u32 {
+    events.iter().enumerate().fold(0, |bits, (index, event)| bits | u32::from(is_true(event)) << index)
 }
 
 /// Bytes that the tables of all CPUs may take together.

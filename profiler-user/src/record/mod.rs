@@ -36,6 +36,10 @@ use session::Session;
 use signals::Signals;
 use target::Watch;
 
+/// Clocks get new random periods so often. A program whose turns are as long as one of them meets it at the same place meanwhile, so that all
+/// these samples tell no more than one.
+const DRAW_PAUSE: Duration = Duration::from_millis(50);
+
 /// Side-band records are looked at no more often than this for their own sake, however fast they come.
 const LOOK_PAUSE: Duration = Duration::from_millis(2);
 
@@ -173,6 +177,8 @@ async fn sample(
         session.sideband_fd().as_fd().try_clone_to_owned().context("cannot watch the side-band records")?;
     let requests = session.requests_fd().and_then(watch).context("cannot watch for requests of programs")?;
     let (mut looks, mut may_look) = (Looks::default(), begun);
+    let mut draw = interval(DRAW_PAUSE);
+    draw.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let _precedence = Precedence::take();
     let mut line = StatusLine::new(options.output.verbosity > Verbosity::Quiet);
     // Waits for programs, while others still ask for files.
@@ -183,6 +189,7 @@ async fn sample(
             signal = signals.next() => break Stop::Signal(signal),
             () = target_ended(&mut targets, running) => break Stop::TargetEnded,
             placed = session.place_table() => placed?,
+            _ = draw.tick() => session.draw_periods()?,
             _ = drain.tick(), if ended_slice.is_none() => {
                 session.end_slice()?;
                 ended_slice = Some(tokio::task::spawn_blocking(wait_for_running_programs));

@@ -255,6 +255,11 @@ impl Session {
         }
     }
 
+    /// Draws new periods for the clocks that are sampled.
+    pub(super) fn draw_periods(&mut self) -> Result<(), KernelError> {
+        self.sampler.draw_periods()
+    }
+
     /// Ends a slice of time: what is sampled from now on belongs to the next.
     pub(super) fn end_slice(&mut self) -> Result<(), KernelError> {
         self.follow_cpus()?;
