@@ -4,6 +4,7 @@
 
 mod attribution;
 mod diff;
+mod lockstep;
 mod program;
 mod random;
 mod repeat;
