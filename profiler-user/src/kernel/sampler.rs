@@ -99,8 +99,8 @@ impl Sampler {
             tables: table_layout(options.events.iter().map(|event| event.rate), cpu_limit),
             cpus: cpu_limit,
             counters: options.counters.len() as u32,
-            late_periods: bits(&options.events, |event| event.has_late_periods()),
-            counted_weights: bits(&options.events, |event| event.has_counted_weights()),
+            late_periods: bits(&options.events, SampledEvent::has_late_periods),
+            counted_weights: bits(&options.events, SampledEvent::has_counted_weights),
         };
         let mut programs = Programs::load(&options.target, &options.filter, layout, options.refuse)?;
         // A kernel's types take 50 MB for a moment, which glibc would keep to the end.
