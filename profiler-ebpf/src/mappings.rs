@@ -8,6 +8,7 @@ use core::ffi::c_void;
 use aya_ebpf::{
     bindings::{BPF_ANY, BPF_NOEXIST},
     helpers::generated::{bpf_find_vma, bpf_ktime_get_ns, bpf_loop},
+    maps::HashMap,
 };
 use profiler_common::{
     config::{target, walk},
@@ -67,8 +68,7 @@ pub(crate) fn note_existing(task: KernelAddress, vma: KernelAddress) {
         return;
     }
     if !remember(tgid, exec_id, &mapping) {
-        let mut change = RegionChange { tgid, exec_id, mapping, adds: true };
-        change.apply();
+        RegionChange { tgid, exec_id, mapping, adds: true }.apply();
     }
     if by_number && config!(walk) != walk::FRAME_POINTER {
         expect(tgid, &mapping);
@@ -239,7 +239,7 @@ fn describe(vma: KernelAddress) -> Mapping {
 /// Adds a mapping in place of those it covers. False if there was no room, and it is small enough to be remembered by region.
 #[inline(always)]
 fn remember(tgid: u32, exec_id: u32, mapping: &Mapping) -> bool {
-    let Some(mappings) = entry(tgid) else { return true };
+    let Some(mappings) = entry(&PROCESSES, tgid) else { return true };
     let covered = begin_change(mappings, exec_id, mapping);
     let is_full = mappings.used as usize >= MAPPINGS_PER_PROCESS;
     if covered == 0 && is_full && regions(mapping.start, end(mapping)) <= MAX_REGIONS_OF_MAPPING {
@@ -253,7 +253,7 @@ fn remember(tgid: u32, exec_id: u32, mapping: &Mapping) -> bool {
 /// As above, in a region.
 #[inline(always)]
 fn remember_in_region(key: u64, exec_id: u32, mapping: &Mapping) {
-    if let Some(mappings) = region_entry(key) {
+    if let Some(mappings) = entry(&REGIONS, key) {
         let covered = begin_change(mappings, exec_id, mapping);
         put(mappings, covered, mapping, 0);
     }
@@ -342,29 +342,17 @@ fn end(mapping: &Mapping) -> u64 {
     mapping.start.wrapping_add(u64::from(mapping.pages) << PAGE_SHIFT)
 }
 
+/// What is noted for this key, begun if need be.
 #[inline(always)]
-fn entry(tgid: u32) -> Option<&'static mut ProcessMappings> {
-    let found = match PROCESSES.get_ptr_mut(tgid) {
+fn entry<K: Copy>(of: &'static HashMap<K, ProcessMappings>, key: K) -> Option<&'static mut ProcessMappings> {
+    let found = match of.get_ptr_mut(key) {
         Some(found) => found,
         None => {
-            PROCESSES.insert(tgid, no_mappings()?, BPF_NOEXIST.into()).ok()?;
-            PROCESSES.get_ptr_mut(tgid)?
+            of.insert(key, no_mappings()?, BPF_NOEXIST.into()).ok()?;
+            of.get_ptr_mut(key)?
         }
     };
     // SAFETY: a map value is writable; entries that two CPUs write at once are told by their seals.
-    Some(unsafe { &mut *found })
-}
-
-#[inline(always)]
-fn region_entry(key: u64) -> Option<&'static mut ProcessMappings> {
-    let found = match REGIONS.get_ptr_mut(key) {
-        Some(found) => found,
-        None => {
-            REGIONS.insert(key, no_mappings()?, BPF_NOEXIST.into()).ok()?;
-            REGIONS.get_ptr_mut(key)?
-        }
-    };
-    // SAFETY: as above.
     Some(unsafe { &mut *found })
 }
 
