@@ -78,7 +78,7 @@ fn a_process_whose_first_thread_has_ended_keeps_its_names_in_every_mode() -> Res
     for mode in MODES {
         let Some(folded) = program_of_its_own(mode, "first_ended", program.path(), &[])? else { continue };
         let (named, all) = (folded.weight_of("after_main"), folded.weight());
-        ensure!(named * 100 >= all * 90 && all > 300_000_000, "{mode:?}: {named} of {all}: {folded:?}");
+        ensure!(named * 100 >= all * 90 && all > 500_000_000, "{mode:?}: {named} of {all}: {folded:?}");
     }
     Ok(())
 }
