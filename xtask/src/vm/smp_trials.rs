@@ -11,25 +11,36 @@ use super::{
 };
 use crate::figure::Figure;
 
+/// Waits until bpfprof is attached, by a link for each CPU, and a moment more.
+macro_rules! until_it_samples {
+    () => {
+        "until [ $(cat /proc/$sampler/fdinfo/* | grep -c ^link_type) -ge 16 ]; do sleep 0.5; done; sleep 3; "
+    };
+}
+
 /// Every trial.
 pub(super) const ALL: &[Trial] = &[
     Trial {
         name: "every-cpu",
-        // It is attached by a link for each CPU. The commands begin when it is, and end before it does, so that what they did is seen.
-        script: "for cpu in $(seq 0 15); do ln -s /bin/chain /tmp/cpu$cpu; done; \
-                 bpfprof $RATE $SAVE -e cpu-clock --all -d 10s & sampler=$!; \
-                 until [ $(cat /proc/$sampler/fdinfo/* | grep -c ^link_type) -ge 16 ]; do sleep 0.5; done; sleep 3; \
-                 for cpu in $(seq 0 15); do taskset -c $cpu /tmp/cpu$cpu 0.15 & done; wait $sampler",
+        // The commands end before bpfprof does, so that what they did is seen.
+        script: concat!(
+            "for cpu in $(seq 0 15); do ln -s /bin/chain /tmp/cpu$cpu; done; \
+             bpfprof $RATE $SAVE -e cpu-clock --all -d 10s & sampler=$!; ",
+            until_it_samples!(),
+            "for cpu in $(seq 0 15); do taskset -c $cpu /tmp/cpu$cpu 0.15 & done; wait $sampler"
+        ),
         claim: "--all samples a program on each of 16 CPUs, and loses nothing",
         check: every_cpu_is_sampled,
     },
     Trial {
         name: MEMORY,
-        script: "echo file before; cat /proc/meminfo; \
-                 bpfprof $RATE -e cpu-clock --all -d 10s > /dev/null & sampler=$!; \
-                 until [ $(cat /proc/$sampler/fdinfo/* | grep -c ^link_type) -ge 16 ]; do sleep 0.5; done; sleep 3; \
-                 echo file during; cat /proc/meminfo; echo file status; cat /proc/$sampler/status; \
-                 echo file fdinfo; cat /proc/$sampler/fdinfo/*; wait $sampler",
+        script: concat!(
+            "echo file before; cat /proc/meminfo; \
+             bpfprof $RATE -e cpu-clock --all -d 10s > /dev/null & sampler=$!; ",
+            until_it_samples!(),
+            "echo file during; cat /proc/meminfo; echo file status; cat /proc/$sampler/status; \
+             echo file fdinfo; cat /proc/$sampler/fdinfo/*; wait $sampler"
+        ),
         claim: "what bpfprof holds can be read while it samples",
         check: |outcome| {
             require_status(outcome, 0)?;
