@@ -7,7 +7,7 @@ use super::KernelError;
 use super::link::PerfLink;
 use super::programs::Programs;
 use super::sampler::SampledEvent;
-use crate::events::{Counted, CountingEvent, CpuId, EventSpec, OpenError, Rate, SamplingEvent, cpus_of};
+use crate::events::{Counted, CountingEvent, CpuId, EventSpec, OpenError, SamplingEvent, cpus_of};
 
 /// The events of one CPU, by their index; those that do not count on this CPU are absent. The links go first.
 pub(super) struct Armed {
@@ -55,9 +55,7 @@ impl Armed {
     /// Draws new periods for the events that have random ones.
     pub(super) fn draw_periods(&mut self, events: &[SampledEvent]) -> io::Result<()> {
         for (&index, event) in &mut self.events {
-            if let SampledEvent { rate: Rate::Frequency(hertz), .. } = events[index]
-                && events[index].has_random_periods()
-            {
+            if let Some(hertz) = events[index].drawn_frequency() {
                 event.draw_period(hertz)?;
             }
         }

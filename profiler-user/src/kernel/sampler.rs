@@ -1,6 +1,7 @@
 //! Sampling on all CPUs: one event and one link each, and the tables behind them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU32;
 use std::ops::Add as _;
 
 use profiler_common::counters::Whose;
@@ -33,16 +34,19 @@ pub struct SampledEvent {
 }
 
 impl SampledEvent {
-    /// Whether its periods are drawn by chance: a clock of a fixed period would meet a program that does the same in turns always at the same
-    /// place. A period that was asked for stays what it is.
-    pub(super) fn has_random_periods(&self) -> bool {
-        self.spec.is_clock() && matches!(self.rate, Rate::Frequency(_))
+    /// The frequency around which its periods are drawn by chance, if they are: a clock of a fixed period would meet a program that does the
+    /// same in turns always at the same place. A period that was asked for stays what it is.
+    pub(super) fn drawn_frequency(&self) -> Option<NonZeroU32> {
+        match self.rate {
+            Rate::Frequency(hertz) if self.spec.is_clock() => Some(hertz),
+            Rate::Frequency(_) | Rate::Period(_) => None,
+        }
     }
 
     /// Whether a sample weighs what the event has counted since the last one. Clocks count also what modifiers keep them from sampling.
     fn has_counted_weights(&self) -> bool {
         let modifiers = self.spec.modifiers();
-        self.has_random_periods() && !modifiers.exclude_user() && !modifiers.exclude_kernel()
+        self.drawn_frequency().is_some() && !modifiers.exclude_user() && !modifiers.exclude_kernel()
     }
 
     /// Whether the kernel adapts its period and shows it too early: where it counts the event itself.
@@ -185,7 +189,12 @@ impl Sampler {
         self.armed.keys().copied()
     }
 
-    /// Draws new periods for the events that [have random ones](SampledEvent::has_random_periods), on each CPU its own.
+    /// Whether an event has periods that are [drawn](Self::draw_periods).
+    pub fn has_random_periods(&self) -> bool {
+        self.options.events.iter().any(|event| event.drawn_frequency().is_some())
+    }
+
+    /// Draws new periods for the clocks that are sampled by frequency, on each CPU its own.
     pub fn draw_periods(&mut self) -> Result<(), KernelError> {
         let Self { armed, options, .. } = self;
         armed
@@ -321,8 +330,6 @@ fn table_layout(rates: impl Iterator<Item = Rate>, cpus: u32) -> TableLayout {
 
 #[cfg(test)]
 mod tests {
-    use std::num::NonZeroU32;
-
     use super::*;
 
     fn layout(hz: u32, cpus: u32) -> TableLayout {

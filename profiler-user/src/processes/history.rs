@@ -111,13 +111,16 @@ impl History {
         self.memory_of_ancestor(parent).or_else(of_parent)
     }
 
-    /// The processes that share the memory of this one now, itself among them.
+    /// The processes in which a mapping takes the place of one that is known: the one that maps it, and those that share its memory.
     #[must_use]
-    pub fn sharers(&self, tgid: Tgid) -> Vec<Tgid> {
-        let memory = self.processes.get(&tgid).and_then(|process| process.images.last());
-        let Some(Image { memory, .. }) = memory.filter(|image| image.memory.may_be_shared()) else {
-            return vec![tgid];
+    pub fn replaced_in(&self, tgid: Tgid, mapped: &Mapped) -> Vec<Tgid> {
+        let image = self.processes.get(&tgid).and_then(|process| process.images.last());
+        let Some(Image { memory, .. }) = image.filter(|image| image.memory.is_covered_by(mapped)) else {
+            return Vec::new();
         };
+        if !memory.may_be_shared() {
+            return vec![tgid];
+        }
         let has_it = |process: &Process| process.images.last().is_some_and(|image| image.memory.is(memory));
         self.processes.iter().filter(|(_, process)| has_it(process)).map(|(&tgid, _)| tgid).collect()
     }
@@ -193,13 +196,6 @@ impl History {
     pub fn maps(&self, tgid: Tgid, object: ObjectId, time: MonotonicTime) -> bool {
         let image = self.processes.get(&tgid).and_then(|process| process.image_at(time));
         image.is_none_or(|image| image.memory.maps(object, time))
-    }
-
-    /// Whether a mapping takes the place of one that is known.
-    #[must_use]
-    pub fn replaces(&self, tgid: Tgid, mapped: &Mapped) -> bool {
-        let image = self.processes.get(&tgid).and_then(|process| process.images.last());
-        image.is_some_and(|image| image.memory.is_covered_by(mapped))
     }
 
     /// Whether this process has executed a program between the beginning of its history and that time.

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use tokio::task::JoinHandle;
-use tokio::time::{MissedTickBehavior, interval, sleep_until};
+use tokio::time::{MissedTickBehavior, interval, interval_at, sleep_until};
 
 use crate::cli::{Options, Verbosity};
 use crate::kernel::{DRAINS_PER_SECOND, wait_for_running_programs};
@@ -177,7 +177,9 @@ async fn sample(
         session.sideband_fd().as_fd().try_clone_to_owned().context("cannot watch the side-band records")?;
     let requests = session.requests_fd().and_then(watch).context("cannot watch for requests of programs")?;
     let (mut looks, mut may_look) = (Looks::default(), begun);
-    let mut draw = interval(DRAW_PAUSE);
+    // The start has drawn the first.
+    let mut draw = interval_at(begun + DRAW_PAUSE, DRAW_PAUSE);
+    let draws = session.has_random_periods();
     draw.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let _precedence = Precedence::take();
     let mut line = StatusLine::new(options.output.verbosity > Verbosity::Quiet);
@@ -189,7 +191,7 @@ async fn sample(
             signal = signals.next() => break Stop::Signal(signal),
             () = target_ended(&mut targets, running) => break Stop::TargetEnded,
             placed = session.place_table() => placed?,
-            _ = draw.tick() => session.draw_periods()?,
+            _ = draw.tick(), if draws => session.draw_periods()?,
             _ = drain.tick(), if ended_slice.is_none() => {
                 session.end_slice()?;
                 ended_slice = Some(tokio::task::spawn_blocking(wait_for_running_programs));

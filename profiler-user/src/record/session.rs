@@ -189,9 +189,7 @@ impl Session {
                 {
                     let object = self.objects.find(*tgid, mapped);
                     self.fresh.note_mapped(*time, *tgid, mapped, object);
-                    if self.history.replaces(*tgid, mapped) {
-                        changed.extend(self.history.sharers(*tgid));
-                    }
+                    changed.extend(self.history.replaced_in(*tgid, mapped));
                     if self.eager.wants(*tgid, &self.cgroups) {
                         found.extend(object);
                         changed.insert(*tgid);
@@ -255,6 +253,11 @@ impl Session {
         }
     }
 
+    /// Whether [periods are drawn](Self::draw_periods).
+    pub(super) fn has_random_periods(&self) -> bool {
+        self.sampler.has_random_periods()
+    }
+
     /// Draws new periods for the clocks that are sampled.
     pub(super) fn draw_periods(&mut self) -> Result<(), KernelError> {
         self.sampler.draw_periods()
@@ -283,10 +286,8 @@ impl Session {
         let mut changed = HashSet::new();
         for (time, record) in self.sideband.take_until(cut) {
             // It may take the place of one that came with it.
-            if let SidebandRecord::Mapped { tgid, mapped } = &record
-                && self.history.replaces(*tgid, mapped)
-            {
-                changed.extend(self.history.sharers(*tgid));
+            if let SidebandRecord::Mapped { tgid, mapped } = &record {
+                changed.extend(self.history.replaced_in(*tgid, mapped));
             }
             self.history.apply(time, record, &mut self.objects);
         }
