@@ -344,7 +344,7 @@ fn end(mapping: &Mapping) -> u64 {
 
 /// What is noted for this key, begun if need be.
 #[inline(always)]
-fn entry<K: Copy>(of: &'static HashMap<K, ProcessMappings>, key: K) -> Option<&'static mut ProcessMappings> {
+fn entry<K: Copy>(of: &HashMap<K, ProcessMappings>, key: K) -> Option<&'static mut ProcessMappings> {
     let found = match of.get_ptr_mut(key) {
         Some(found) => found,
         None => {
