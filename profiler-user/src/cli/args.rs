@@ -108,14 +108,6 @@ pub(super) struct Args {
     #[arg(long, value_name = "MIB", default_value = "256", help_heading = "Sampling")]
     pub unwind_memory: NonZeroU32,
 
-    /// Do not show inlined functions as frames of their own
-    #[arg(long, overrides_with = "inlines", help_heading = "Names")]
-    pub no_inlines: bool,
-
-    /// Show inlined functions as frames of their own (the default)
-    #[arg(long, hide = true)]
-    pub inlines: bool,
-
     /// Leave the arguments of generics and templates out of names: Vec<T>::push becomes Vec::push
     #[arg(long, help_heading = "Names")]
     pub strip_generics: bool,

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use super::options::UsageError;
-use super::output::Verbosity;
+use super::output::{InlinesArgs, Verbosity};
 use super::report::FilterArgs;
 use crate::output::TableOptions;
-use crate::profile::Filter;
-use crate::profile::diff::Scale;
+use crate::profile::diff::{Basis, Scale};
+use crate::profile::{Filter, Inlines};
 
 /// Show what changed from one saved profile to another, and mark what is more than chance
 ///
@@ -28,6 +28,10 @@ pub(super) struct DiffArgs {
     #[arg(long)]
     pub absolute: bool,
 
+    /// Compare what functions take with all they call instead of what they take themselves: a caller that calls a function more often is marked
+    #[arg(long)]
+    pub total: bool,
+
     /// Exit with status 3 if a marked function became slower by more than this: 5%. A new function that is marked counts too. Runs that
     /// are too short to tell give status 1
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
@@ -41,9 +45,16 @@ pub(super) struct DiffArgs {
     #[arg(long, value_name = "N", help_heading = "Output")]
     pub limit: Option<usize>,
 
+    #[command(flatten)]
+    pub inlines: InlinesArgs,
+
     /// Print nothing but data and errors
-    #[arg(short, long, help_heading = "Output")]
+    #[arg(short, long, conflicts_with = "verbose", help_heading = "Output")]
     pub quiet: bool,
+
+    /// Print all of both headers
+    #[arg(short, long, help_heading = "Output")]
+    pub verbose: bool,
 
     #[command(flatten)]
     pub filter: FilterArgs,
@@ -58,6 +69,8 @@ pub struct DiffOptions {
     pub after: PathBuf,
     /// What is compared.
     pub scale: Scale,
+    /// Which costs are compared.
+    pub basis: Basis,
     /// Part of its cost that a function may grow by without the exit status saying so.
     pub allowed_growth: Option<f64>,
     /// Files asked for.
@@ -66,6 +79,8 @@ pub struct DiffOptions {
     pub rows: usize,
     /// Which samples count.
     pub filter: Filter,
+    /// Which inlined functions are compared.
+    pub inlines: Inlines,
     /// How much to say.
     pub verbosity: Verbosity,
 }
@@ -109,11 +124,13 @@ impl DiffArgs {
             before: self.before,
             after: self.after,
             scale: if self.absolute { Scale::Absolute } else { Scale::Normalised },
+            basis: if self.total { Basis::Total } else { Basis::Own },
             allowed_growth: self.fail_on_regression,
             outputs: outputs.collect::<Result<_, UsageError>>()?,
             rows: self.limit.unwrap_or(TableOptions::default().rows),
             filter: self.filter.check()?,
-            verbosity: if self.quiet { Verbosity::Quiet } else { Verbosity::Normal },
+            inlines: self.inlines.check(),
+            verbosity: Verbosity::of(self.quiet, self.verbose),
         })
     }
 }

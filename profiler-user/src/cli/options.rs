@@ -10,7 +10,7 @@ use super::output::OutputOptions;
 use crate::events::{CpuId, EventList, EventSpec, Rate, cpus};
 use crate::kernel::Walk;
 use crate::output::UnknownFormat;
-use crate::profile::Attribution;
+use crate::profile::{Attribution, Inlines};
 use crate::symbols::{Debuginfod, SymbolOptions};
 use crate::types::{Tgid, Tid};
 
@@ -128,6 +128,7 @@ impl Options {
         {
             return Err(UsageError::TwoRates(Box::new(event.clone())));
         }
+        let output = args.output.check()?;
         Ok(Self {
             target,
             cpus: args.cpu.as_deref().map(cpus::parse_list).transpose()?,
@@ -154,12 +155,12 @@ impl Options {
             },
             unwind_memory: u64::from(args.unwind_memory.get()) << 20,
             symbols: SymbolOptions {
-                inlines: !args.no_inlines,
+                inlines: output.view.inlines != Inlines::None,
                 strip_generics: args.strip_generics,
                 debug_dirs: args.debug_dir,
                 debuginfod: if args.no_debuginfod { None } else { Debuginfod::from_environment() },
             },
-            output: args.output.check()?,
+            output,
         })
     }
 }

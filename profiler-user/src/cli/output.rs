@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use super::options::UsageError;
 use crate::output::{Format, TableOptions, View, Weight};
-use crate::profile::By;
 use crate::profile::metrics::Metric;
+use crate::profile::{By, Inlines};
 
 /// Raw arguments.
 #[derive(Debug, clap::Args)]
@@ -41,6 +41,9 @@ pub(super) struct OutputArgs {
     #[arg(long, value_name = "N", help_heading = "Output")]
     pub limit: Option<usize>,
 
+    #[command(flatten)]
+    pub inlines: InlinesArgs,
+
     /// Print nothing but data and errors
     #[arg(short, long, conflicts_with = "verbose", help_heading = "Output")]
     pub quiet: bool,
@@ -48,6 +51,29 @@ pub(super) struct OutputArgs {
     /// Print more: all rows, sizes and times
     #[arg(short, long, help_heading = "Output")]
     pub verbose: bool,
+}
+
+/// Which inlined functions have rows of their own.
+#[derive(Debug, clap::Args)]
+pub(super) struct InlinesArgs {
+    /// Which inlined functions have rows of their own in tables; stacks and graphs show all
+    #[arg(long, value_name = "WHICH", value_enum, default_value_t = InlinesArg::Own, overrides_with = "no_inlines", help_heading = "Names")]
+    pub inlines: InlinesArg,
+
+    /// The same as --inlines none
+    #[arg(long, overrides_with = "inlines", help_heading = "Names")]
+    pub no_inlines: bool,
+}
+
+/// `--inlines`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum InlinesArg {
+    /// Those outside the standard library. Its inlined code counts for the function that calls it
+    Own,
+    /// All
+    All,
+    /// None. Stacks and graphs do not show them either
+    None,
 }
 
 /// `--weight`.
@@ -116,14 +142,21 @@ pub enum Verbosity {
     Verbose,
 }
 
+impl Verbosity {
+    /// By the options for less and for more.
+    pub(super) fn of(quiet: bool, verbose: bool) -> Self {
+        match (quiet, verbose) {
+            (true, _) => Self::Quiet,
+            (_, true) => Self::Verbose,
+            _ => Self::Normal,
+        }
+    }
+}
+
 impl OutputArgs {
     /// Checks raw arguments.
     pub(super) fn check(self) -> Result<OutputOptions, UsageError> {
-        let verbosity = match (self.quiet, self.verbose) {
-            (true, _) => Verbosity::Quiet,
-            (_, true) => Verbosity::Verbose,
-            _ => Verbosity::Normal,
-        };
+        let verbosity = Verbosity::of(self.quiet, self.verbose);
         let by_verbosity =
             if verbosity == Verbosity::Verbose { usize::MAX } else { TableOptions::default().rows };
         Ok(OutputOptions {
@@ -141,12 +174,25 @@ impl OutputArgs {
                     ByArg::Process => By::Process,
                 },
                 event: self.folded_event,
+                inlines: self.inlines.check(),
                 metrics: self.metrics,
                 color_by: self.color_by,
             },
             rows: self.limit.unwrap_or(by_verbosity),
             verbosity,
         })
+    }
+}
+
+impl InlinesArgs {
+    /// Checks raw arguments.
+    pub(super) fn check(&self) -> Inlines {
+        match self.inlines {
+            _ if self.no_inlines => Inlines::None,
+            InlinesArg::Own => Inlines::Own,
+            InlinesArg::All => Inlines::All,
+            InlinesArg::None => Inlines::None,
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use crate::cli::{DiffFormat, DiffOptions, Verbosity};
 use crate::output::file::OutputFile;
 use crate::output::{counted, write_diff_json, write_diff_svg, write_diff_table};
-use crate::present::{fill, print, print_header, terminal_width};
+use crate::present::{fill, print, print_headers, terminal_width};
 use crate::profile::Profile;
 use crate::profile::diff::{Diff, comparable};
 use crate::saved;
@@ -35,7 +35,10 @@ pub fn run(options: &DiffOptions) -> anyhow::Result<ExitCode> {
         Ok(profile.renamed(comparable))
     };
     let (before, after) = (open(&options.before)?, open(&options.after)?);
-    let diff = Diff::new(&before, &after, options.scale)?;
+    let diff = {
+        let [before, after] = [&before, &after].map(|profile| profile.with_inlines(options.inlines));
+        Diff::new(&before, &after, options.scale, options.basis)?
+    };
     let mut written = Vec::new();
     for (file, format) in files {
         let what = format.describe();
@@ -47,10 +50,7 @@ pub fn run(options: &DiffOptions) -> anyhow::Result<ExitCode> {
         });
     }
     if options.verbosity > Verbosity::Quiet {
-        for (role, profile) in [("before", &before), ("after", &after)] {
-            say(format_args!("{role}:"));
-            print_header(&profile.header);
-        }
+        print_headers(&before.header, &after.header, options.verbosity);
     }
     print(|to| write_diff_table(&diff, options.rows, terminal_width(), to))?;
     if options.verbosity > Verbosity::Quiet {

@@ -7,14 +7,14 @@ pub(super) struct Column {
     head: String,
     cells: Vec<String>,
     kind: Kind,
+    /// Whether it is left out first where there is too little room.
+    is_dispensable: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// To the right of the column.
     Number,
-    /// As a number, and left out first where there is too little room.
-    Dispensable,
     /// To the left of the column.
     Text,
     /// As text, and cut where there is too little room.
@@ -33,22 +33,26 @@ const GAP: usize = 2;
 impl Column {
     /// A column of numbers.
     pub(super) fn number(head: &str, cells: impl Iterator<Item = String>) -> Self {
-        Self { head: head.into(), cells: cells.collect(), kind: Kind::Number }
+        Self::new(head, cells, Kind::Number)
     }
 
     /// A column of text.
     pub(super) fn text(head: &str, cells: impl Iterator<Item = String>) -> Self {
-        Self { head: head.into(), cells: cells.collect(), kind: Kind::Text }
+        Self::new(head, cells, Kind::Text)
     }
 
     /// A column of text that is cut where there is too little room.
     pub(super) fn elastic(head: &str, cells: impl Iterator<Item = String>) -> Self {
-        Self { head: head.into(), cells: cells.collect(), kind: Kind::Elastic }
+        Self::new(head, cells, Kind::Elastic)
+    }
+
+    fn new(head: &str, cells: impl Iterator<Item = String>, kind: Kind) -> Self {
+        Self { head: head.into(), cells: cells.collect(), kind, is_dispensable: false }
     }
 
     /// The column, left out first where there is too little room.
     pub(super) fn dispensable(self) -> Self {
-        Self { kind: Kind::Dispensable, ..self }
+        Self { is_dispensable: true, ..self }
     }
 
     fn lines(&self) -> impl Iterator<Item = &String> {
@@ -81,7 +85,7 @@ impl Columns {
             let cells = self.0.iter().zip(&widths).map(|(column, &width)| {
                 let cell = column.lines().nth(line).map_or("", String::as_str);
                 match column.kind {
-                    Kind::Number | Kind::Dispensable => format!("{cell:>width$}"),
+                    Kind::Number => format!("{cell:>width$}"),
                     Kind::Text | Kind::Elastic => format!("{cell:<width$}"),
                 }
             });
@@ -94,8 +98,10 @@ impl Columns {
 
     /// Leaves out what is least needed, then text behind the elastic column from the right, and cuts the elastic column to what is left.
     fn fit(&mut self, width: usize) {
-        if self.excess(width) > 0 {
-            self.0.retain(|column| column.kind != Kind::Dispensable);
+        while self.excess(width) > 0
+            && let Some(last) = self.0.iter().rposition(|column| column.is_dispensable)
+        {
+            self.0.remove(last);
         }
         while self.room(width) < LEAST_ELASTIC && self.0.last().is_some_and(|last| last.kind == Kind::Text) {
             self.0.pop();

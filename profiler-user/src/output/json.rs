@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::profile::statistics::{Estimate, Repeat};
 use crate::profile::{
-    By, EventId, Header, Profile, Repeats as TableRepeats, Row as TableRow, RowRepeat, Sum, Table,
+    By, EventId, Header, Line, Profile, Repeats as TableRepeats, Row as TableRow, RowRepeat, Sum, Table,
 };
 
 /// Version of the document's form. It grows when a reader of the old form would misread the new one; added members do not count.
@@ -40,8 +40,19 @@ struct Row<'a> {
     /// What the numbers say in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     reading: Option<String>,
+    /// The source line that takes most of a function itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hottest_line: Option<HottestLine<'a>>,
     /// What other runs would give; absent where the run is too short to say.
     repeat: Repeats,
+}
+
+#[derive(Serialize)]
+struct HottestLine<'a> {
+    file: &'a str,
+    line: u32,
+    /// Of the function's own weight.
+    share: f64,
 }
 
 #[derive(Serialize)]
@@ -84,7 +95,10 @@ struct Repeats {
 pub(super) fn write(profile: &Profile, by: By, to: &mut dyn Write) -> io::Result<()> {
     let table = Table::new(profile, by);
     let repeats = table.repeats(profile);
-    let rows = table.rows.iter().map(|row| Row::new(profile, &table, &repeats, row));
+    let rows = table.rows.iter().map(|row| Row {
+        hottest_line: hottest_line(profile, &table, row).filter(|_| by == By::Function),
+        ..Row::new(profile, &table, &repeats, row)
+    });
     let rows = BTreeMap::from([(by.plural(), rows.collect())]);
     let events = profile.header.events().zip(&table.whole);
     let whole = events.map(|((_, event), sum)| (event.name.as_str(), amount(sum))).collect();
@@ -114,8 +128,15 @@ impl<'a> Row<'a> {
             },
             metrics: metrics.iter().map(|metric| (metric.name, table.metric(metric, row))).collect(),
             reading: table.reading(row).map(|reading| reading.to_string()),
+            hottest_line: None,
         }
     }
+}
+
+fn hottest_line<'a>(profile: &'a Profile, table: &Table, row: &TableRow) -> Option<HottestLine<'a>> {
+    let (line, share) = table.hottest_line(profile, row)?;
+    let Line { file, number } = profile.line(line);
+    Some(HottestLine { file, line: *number, share })
 }
 
 fn counts<'a>(profile: &'a Profile, table: &Table, row: &TableRow) -> BTreeMap<&'a str, Count> {

@@ -22,7 +22,7 @@ mod view;
 pub use diff::{write_diff_json, write_diff_svg, write_diff_table};
 pub use folded::Weight;
 pub use format::{Format, UnknownFormat};
-pub use header::write_header;
+pub use header::{Detail, write_header, write_headers};
 pub use neighbours::{write_neighbours, write_neighbours_json};
 pub use table::{TableOptions, write_table};
 pub use text::{counted, thousands};
@@ -43,7 +43,7 @@ pub fn write(profile: &Profile, format: Format, view: &View, to: &mut dyn Write)
         Format::Folded => folded::write(profile, event, view.weight, to),
         Format::Svg => svg::write(profile, event, view, to),
         Format::Html => html::write(profile, event, view, to),
-        Format::Json => json::write(profile, view.by, to),
+        Format::Json => json::write(&profile.with_inlines(view.inlines), view.by, to),
         Format::Pprof => pprof::write(profile, to),
         Format::Firefox => firefox::write(profile, event, to),
         Format::Speedscope => speedscope::write(profile, event, view.weight, to),

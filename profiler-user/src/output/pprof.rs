@@ -10,7 +10,7 @@ use indexmap::IndexSet;
 use prost::Message as _;
 use prost::bytes::Bytes;
 
-use super::header::write_header;
+use super::header::{Detail, write_header};
 use crate::pprof::schema::{
     Function, Label, Line, Location, Mapping, Profile as Part, Sample as Row, ValueType,
 };
@@ -55,7 +55,7 @@ fn head(profile: &Profile, texts: &mut Texts) -> io::Result<Part> {
     let events: Vec<&EventInfo> = header.events().map(|(_, event)| event).collect();
     let (main, unit) = event_type(&header.event, true);
     let mut words = Vec::new();
-    write_header(header, &mut words)?;
+    write_header(header, Detail::Full, &mut words)?;
     let mut comment: Vec<i64> = String::from_utf8_lossy(&words).lines().map(|line| texts.add(line)).collect();
     comment.extend(to_comments(header)?.iter().map(|line| texts.add(line)));
     Ok(Part {

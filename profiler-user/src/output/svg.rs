@@ -56,7 +56,7 @@ fn subtitle(header: &Header, event: &EventInfo) -> String {
         text.push_str(", in place of cycles");
     }
     if let Some(whole) = header.stacks.whole_share() {
-        text.push_str(&format!(", {} of user stacks whole", percent(whole)));
+        text.push_str(&format!(", {} of user stacks complete", percent(whole)));
     }
     if header.lost.samples > 0 {
         text.push_str(&format!(", {} lost", counted(header.lost.samples, "sample")));

@@ -6,7 +6,7 @@ use super::columns::{Column, Columns};
 use super::text::{DASH, measure, printable, range, thousands};
 use crate::profile::metrics::{Metric, Reading, split_modifiers};
 use crate::profile::statistics::Estimate;
-use crate::profile::{By, EventId, Header, Profile, Row, Sum, Table};
+use crate::profile::{By, EventId, Header, Line, LineId, Profile, Row, Sum, Table};
 
 /// How much to print.
 #[derive(Clone, Debug)]
@@ -43,6 +43,9 @@ pub fn write_table(profile: &Profile, options: &TableOptions, to: &mut dyn Write
         columns.extend(values(&table, metric, &shown));
     }
     columns.extend(names(options.by, &shown));
+    if options.by == By::Function {
+        columns.extend(hottest_lines(profile, &table, &shown));
+    }
     columns.extend(readings(&table, &shown));
     columns.write(options.width, to)?;
     let hidden = table.rows.len().saturating_sub(options.rows);
@@ -108,6 +111,25 @@ fn names(by: By, rows: &[&Row]) -> Vec<Column> {
     let name = Column::elastic(by.heading(), rows.iter().map(|row| printable(&row.label.name)));
     let object = Column::text("object", rows.iter().map(|row| printable(&row.label.object)));
     if rows.iter().all(|row| row.label.object.is_empty()) { vec![name] } else { vec![name, object] }
+}
+
+/// The line that takes most of each function itself, if one is known of any.
+fn hottest_lines(profile: &Profile, table: &Table, rows: &[&Row]) -> Option<Column> {
+    let line = |row: &&Row| table.hottest_line(profile, row);
+    let text = |(line, part): (LineId, f64)| {
+        let Line { file, number } = profile.line(line);
+        format!("{}:{number} {:.0} %", printable(file_name(file)), part * 100.0)
+    };
+    let lines: Vec<Option<String>> = rows.iter().map(|row| line(row).map(text)).collect();
+    let cells = lines.iter().map(|line| line.clone().unwrap_or_else(|| DASH.into()));
+    lines.iter().any(Option::is_some).then(|| Column::text("hottest line", cells).dispensable())
+}
+
+/// The last part of a path, and the one before where the last says nothing.
+fn file_name(path: &str) -> &str {
+    let begin = |end: usize| path[..end].rfind('/').map_or(0, |at| at + 1);
+    let name = begin(path.len());
+    if &path[name..] == "mod.rs" && name > 0 { &path[begin(name - 1)..] } else { &path[name..] }
 }
 
 /// What the numbers say in words, if that can be said of any row.

@@ -4,7 +4,7 @@ use std::io;
 
 use super::folded::Weight;
 use crate::profile::metrics::{Metric, split_modifiers};
-use crate::profile::{By, EventId, Profile};
+use crate::profile::{By, EventId, Inlines, Profile};
 
 /// What is shown of a profile where a format leaves a choice.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -15,6 +15,8 @@ pub struct View {
     pub event: Option<String>,
     /// What the rows of tables stand for.
     pub by: By,
+    /// Which inlined functions have rows of their own.
+    pub inlines: Inlines,
     /// Metrics of the table; `None` for all that the measured events are enough for.
     pub metrics: Option<Vec<&'static Metric>>,
     /// The metric that gives flame graphs their colours.

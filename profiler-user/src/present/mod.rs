@@ -8,7 +8,9 @@ use anyhow::Context as _;
 
 use crate::cli::{Output, OutputOptions, Place, Verbosity};
 use crate::output::file::OutputFile;
-use crate::output::{self, Format, TableOptions, View, ViewError, thousands, write_header, write_table};
+use crate::output::{
+    self, Detail, Format, TableOptions, View, ViewError, thousands, write_header, write_headers, write_table,
+};
 use crate::profile::{Header, Profile};
 use crate::say::{StatusLine, say};
 
@@ -60,6 +62,11 @@ impl Outputs {
         self.view.check(events)
     }
 
+    /// How much is said.
+    pub(crate) fn verbosity(&self) -> Verbosity {
+        self.verbosity
+    }
+
     /// Whether folded stacks go to stdout.
     pub(crate) fn folded_on_stdout(&self) -> bool {
         self.stdout == Stdout::Folded
@@ -80,7 +87,7 @@ impl Outputs {
             Stdout::Nothing => {}
         }
         if self.verbosity > Verbosity::Quiet {
-            print_header(&profile.header);
+            print_header(&profile.header, self.verbosity);
             if self.stdout != Stdout::Table {
                 let _ = writeln!(io::stderr())
                     .and_then(|()| self.write_table(profile, None, &mut io::stderr().lock()));
@@ -93,7 +100,7 @@ impl Outputs {
     fn write_table(&self, profile: &Profile, width: Option<usize>, to: &mut dyn Write) -> io::Result<()> {
         let options =
             TableOptions { by: self.view.by, metrics: self.view.metrics.clone(), rows: self.rows, width };
-        write_table(profile, &options, to)
+        write_table(&profile.with_inlines(self.view.inlines), &options, to)
     }
 }
 
@@ -119,8 +126,17 @@ pub(crate) fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> any
 }
 
 /// Shows the header. Nobody may be reading stderr.
-pub(crate) fn print_header(header: &Header) {
-    let _ = write_header(header, &mut io::stderr().lock());
+pub(crate) fn print_header(header: &Header, verbosity: Verbosity) {
+    let _ = write_header(header, detail(verbosity), &mut io::stderr().lock());
+}
+
+/// Shows the headers of two profiles that are compared.
+pub(crate) fn print_headers(before: &Header, after: &Header, verbosity: Verbosity) {
+    let _ = write_headers(before, after, detail(verbosity), &mut io::stderr().lock());
+}
+
+fn detail(verbosity: Verbosity) -> Detail {
+    if verbosity == Verbosity::Verbose { Detail::Full } else { Detail::Brief }
 }
 
 /// Columns of the terminal that stdout is; `None` when it is none.

@@ -3,11 +3,13 @@
 pub mod diff;
 mod filter;
 mod header;
+mod inlines;
 mod measured;
 pub mod metrics;
 mod model;
 mod neighbours;
 mod numbering;
+mod own_code;
 mod recording;
 mod renaming;
 mod slices;
@@ -22,6 +24,7 @@ pub use filter::Filter;
 pub use header::{
     Attribution, EventInfo, Header, LostInfo, MissingCounter, NamesInfo, ObjectLack, Slices, StacksInfo,
 };
+pub use inlines::{Inlines, Origin};
 pub use model::{
     EventId, Frame, FrameId, FrameKind, Function, FunctionId, Line, LineId, Mapping, MappingId, Profile,
     Sample, StackId, Task, TaskId,

@@ -152,7 +152,7 @@ pub struct TaskId(pub u32);
 /// A recording with its names, and the header that says how far it can be trusted.
 ///
 /// All ids are indices of this profile; the accessors panic on those of another.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Profile {
     /// What was recorded, and what is missing.
     pub header: Header,

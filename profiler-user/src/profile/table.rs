@@ -1,13 +1,13 @@
 //! The table: what each function, object, line, thread or process costs itself, and with all it calls.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use indexmap::IndexSet;
 
 use super::measured::Measured;
 use super::metrics::{Metric, Reading, reading};
-use super::model::{EventId, Profile, Sample, index};
+use super::model::{EventId, LineId, Profile, Sample, index};
 use super::slices;
 use super::statistics::{Estimate, Repeat, Slice, repeat};
 use super::sum::Sum;
@@ -20,7 +20,7 @@ pub enum By {
     Function,
     /// An object.
     Object,
-    /// A source line; a function where the line is not known.
+    /// A source line; a function where the line is not known, and an address where its name is not known either.
     Line,
     /// A thread.
     Thread,
@@ -171,6 +171,24 @@ impl Table {
         Repeats { profile, measured: &self.measured, whole: slices::whole(profile) }
     }
 
+    /// The source line that takes most of what falls on a row alone of the main event, and its part of that; `None` where no line is known.
+    /// `profile` is the one that was counted.
+    #[must_use]
+    pub fn hottest_line(&self, profile: &Profile, row: &Row) -> Option<(LineId, f64)> {
+        let mut weights: BTreeMap<LineId, u64> = BTreeMap::new();
+        let samples = row.samples.iter().map(|&number| &profile.samples[number as usize]);
+        for sample in samples.filter(|sample| sample.event == EventId::MAIN) {
+            let leaf = profile.stack(sample.stack).last().map(|&frame| profile.frame(frame));
+            if let Some(line) = leaf.and_then(|frame| frame.line) {
+                *weights.entry(line).or_default() += sample.weight;
+            }
+        }
+        // Of equals, the one that is numbered first.
+        let (&line, &weight) = weights.iter().rev().max_by_key(|(_, weight)| **weight)?;
+        let own = row.own[0].weight;
+        (own > 0).then(|| (line, weight as f64 / own as f64))
+    }
+
     /// How much of an event falls on a part of the profile, with its sampling interval; exact where each occurrence was a sample.
     #[must_use]
     pub fn count(&self, event: EventId, part: &Sum) -> Option<Estimate> {
@@ -263,6 +281,11 @@ impl Labels {
                                 Label { name: Arc::clone(&function.object), object: "".into() }
                             }
                             (By::Line, Some(line)) => of_object(&profile.line(line).to_string().into()),
+                            // The name is that of all the function's code.
+                            (By::Line, None) if is_address(&function.name) => {
+                                let exact = format!("{} at file offset {:#x}", function.name, frame.address);
+                                of_object(&exact.into())
+                            }
                             _ => of_object(&function.name),
                         })
                     })
@@ -281,6 +304,11 @@ impl Labels {
             rows.extend(profile.stack(sample.stack).iter().map(|frame| self.by_frame[frame.0 as usize]));
         }
     }
+}
+
+/// Whether an address stands for the name of a function, as `[object+0xaddress]`.
+fn is_address(name: &str) -> bool {
+    name.starts_with('[') && name.contains("+0x")
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use crate::say::say;
 /// Writes everything. Without any sample there is nothing to write, which is said; the answer is false then.
 pub(super) fn write(outputs: Outputs, profile: &Profile) -> anyhow::Result<bool> {
     if profile.header.samples == 0 {
-        print_header(&profile.header);
+        print_header(&profile.header, outputs.verbosity());
         say(no_samples(profile));
         return Ok(false);
     }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use crate::cli::{ReportOptions, Verbosity};
 use crate::output::{write_neighbours, write_neighbours_json};
 use crate::present::{Outputs, print, print_header};
-use crate::profile::{Neighbours, Profile, named};
+use crate::profile::{Inlines, NameError, Neighbours, Profile, named};
 use crate::saved;
 use crate::say::{StatusLine, say};
 use crate::symbols::without_generics;
@@ -26,9 +26,14 @@ pub fn run(options: &ReportOptions) -> anyhow::Result<ExitCode> {
     if options.strip_generics {
         profile = profile.renamed(without_generics);
     }
+    let inlines = options.output.view.inlines;
+    if inlines == Inlines::None {
+        // As a recording without them.
+        profile = profile.with_inlines(inlines).into_owned();
+    }
     let profile = options.filter.apply(profile);
     if profile.samples.is_empty() {
-        print_header(&profile.header);
+        print_header(&profile.header, options.output.verbosity);
         say("no sample is left; nothing was written");
         return Ok(ExitCode::FAILURE);
     }
@@ -40,12 +45,22 @@ pub fn run(options: &ReportOptions) -> anyhow::Result<ExitCode> {
 }
 
 fn show_neighbours(profile: &Profile, name: &str, options: &ReportOptions) -> anyhow::Result<()> {
-    let neighbours = Neighbours::new(profile, &named(profile, name)?);
+    let inlines = options.output.view.inlines;
+    let shown = profile.with_inlines(inlines);
+    let neighbours = match named(&shown, name) {
+        Ok(function) => Neighbours::new(&shown, &function),
+        Err(NameError::Unknown(_)) if inlines == Inlines::Own && named(profile, name).is_ok() => {
+            anyhow::bail!(
+                "`{name}` is inlined code of the standard library, which counts for the function that calls it; show it with --inlines all"
+            )
+        }
+        Err(error) => return Err(error.into()),
+    };
     if options.json {
         return print(|to| write_neighbours_json(&profile.header, &neighbours, to));
     }
     if options.output.verbosity > Verbosity::Quiet {
-        print_header(&profile.header);
+        print_header(&profile.header, options.output.verbosity);
     }
     print(|to| write_neighbours(&neighbours, options.output.rows, to))
 }

@@ -171,7 +171,7 @@ mod tests {
                 for format in [Format::Folded, Format::Json, Format::Pprof] {
                     output::write(&profile, format, &View::default(), &mut std::io::sink()).unwrap();
                 }
-                output::write_header(&profile.header, &mut std::io::sink()).unwrap();
+                output::write_header(&profile.header, output::Detail::Full, &mut std::io::sink()).unwrap();
             }
         }
         assert!(sound > 300, "only {sound} of the damaged files could be read at all");

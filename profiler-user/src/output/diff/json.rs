@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use crate::profile::Header;
-use crate::profile::diff::{Cost, Diff, Mark, MetricChange, Row, SIGNIFICANT, Scale};
+use crate::profile::diff::{Basis, Cost, Diff, Mark, MetricChange, Row, SIGNIFICANT, Scale};
 use crate::profile::statistics::{Difference, Estimate, Repeat};
 
 /// Version of the document's form. It grows when a reader of the old form would misread the new one; added members do not count.
@@ -18,12 +18,16 @@ struct Document<'a> {
     before: &'a Header,
     after: &'a Header,
     normalised: bool,
+    /// Which costs `difference`, `p`, `change` and `mark` are of: `self` or `total`.
+    compared: Basis,
     comparisons: usize,
     significance: f64,
     /// Why nothing could be marked.
     too_short: Option<String>,
     /// Functions of which the runs are too short to tell.
     untold: usize,
+    /// Functions whose total changed, where none changed itself.
+    changed_totals: usize,
     functions: Vec<Function<'a>>,
 }
 
@@ -33,7 +37,7 @@ struct Function<'a> {
     object: &'a str,
     before: Side,
     after: Side,
-    /// After less before of what falls on the function itself: shares, or weights over the run.
+    /// After less before of what is compared: shares, or weights over the run.
     difference: Option<Difference>,
     /// Corrected for the number of comparisons.
     p: Option<f64>,
@@ -108,10 +112,12 @@ pub fn write_diff_json(diff: &Diff, before: &Header, after: &Header, to: &mut dy
         before,
         after,
         normalised: diff.scale == Scale::Normalised,
+        compared: diff.basis,
         comparisons: diff.comparisons,
         significance: SIGNIFICANT,
         too_short: diff.too_short.map(|too_short| too_short.to_string()),
         untold: diff.untold,
+        changed_totals: diff.changed_totals,
         functions: functions.collect(),
     };
     serde_json::to_writer_pretty(&mut *to, &document)?;
@@ -127,7 +133,7 @@ mod tests {
     fn the_documented_members_are_there() {
         let before = profile(&[("main;f", 75, 75), ("main;old", 25, 25)]);
         let after = profile(&[("main;f", 50, 50), ("main;new", 50, 50)]);
-        let diff = Diff::new(&before, &after, Scale::Normalised).unwrap();
+        let diff = Diff::new(&before, &after, Scale::Normalised, Basis::Own).unwrap();
         let mut text = Vec::new();
         write_diff_json(&diff, &before.header, &after.header, &mut text).unwrap();
         let json: serde_json::Value = serde_json::from_slice(&text).unwrap();

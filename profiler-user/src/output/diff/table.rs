@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::super::columns::{Column, Columns};
 use super::super::text::{DASH, counted, printable, thousands};
-use crate::profile::diff::{Diff, Mark, MetricChange, Row, SIGNIFICANT, Scale};
+use crate::profile::diff::{Basis, Diff, Mark, MetricChange, Row, SIGNIFICANT, Scale};
 
 /// Writes the functions, what changed first, and what the marks mean.
 ///
@@ -42,9 +42,11 @@ pub fn write_diff_table(
 const SAMPLES: &str = "samples";
 
 fn heads(diff: &Diff) -> Vec<String> {
-    let what = match diff.scale {
-        Scale::Normalised => ["before %", "after %", "difference"],
-        Scale::Absolute => ["before", "after", "difference"],
+    let what = match (diff.basis, diff.scale) {
+        (Basis::Own, Scale::Normalised) => ["before %", "after %", "difference"],
+        (Basis::Own, Scale::Absolute) => ["before", "after", "difference"],
+        (Basis::Total, Scale::Normalised) => ["total before %", "total after %", "difference"],
+        (Basis::Total, Scale::Absolute) => ["total before", "total after", "difference"],
     };
     let mut heads: Vec<String> = ["", "change"].into_iter().chain(what).map(str::to_owned).collect();
     heads.extend(["95 % interval", SAMPLES].map(str::to_owned));
@@ -59,8 +61,10 @@ fn cells(diff: &Diff, row: &Row) -> Vec<String> {
         Some(Mark::Faster) => "▼",
         None => "",
     };
+    let [(before, before_share), (after, after_share)] =
+        [&row.before, &row.after].map(|cost| diff.basis.of(cost));
     let change = match row.change {
-        _ if row.before.own.weight == 0 && row.after.own.weight == 0 => DASH.into(),
+        _ if before.weight == 0 && after.weight == 0 => DASH.into(),
         None => "new".into(),
         Some(0.0) => "gone".into(),
         Some(change) => format!("×{change:.2}"),
@@ -73,9 +77,8 @@ fn cells(diff: &Diff, row: &Row) -> Vec<String> {
         Scale::Normalised => format!("{:+.2}", value * 100.0),
         Scale::Absolute => format!("{value:+.0}"),
     };
-    let (before, after) = (row.before.own, row.after.own);
     let moved = match diff.scale {
-        Scale::Normalised => row.after.own_share - row.before.own_share,
+        Scale::Normalised => after_share - before_share,
         Scale::Absolute => after.weight as f64 - before.weight as f64,
     };
     let interval = row.difference.map_or_else(
@@ -85,8 +88,8 @@ fn cells(diff: &Diff, row: &Row) -> Vec<String> {
     let mut cells = vec![
         mark.into(),
         change,
-        amount(row.before.own_share, before.weight),
-        amount(row.after.own_share, after.weight),
+        amount(before_share, before.weight),
+        amount(after_share, after.weight),
         signed(moved),
         interval,
         format!("{}→{}", thousands(before.samples), thousands(after.samples)),
@@ -112,6 +115,13 @@ fn verdict(diff: &Diff) -> String {
     if let Some(too_short) = &diff.too_short {
         return format!("nothing can be marked: {too_short}");
     }
+    let totals = match (diff.basis, diff.changed_totals) {
+        (Basis::Total, _) | (_, 0) => String::new(),
+        (Basis::Own, changed) => format!(
+            "\nwith all they call, {} changed although none changed itself: --total shows them",
+            counted(changed as u64, "function")
+        ),
+    };
     let marked = diff.rows.iter().filter(|row| row.mark.is_some()).count();
     let rest = match diff.scale {
         Scale::Normalised => {
@@ -124,7 +134,7 @@ fn verdict(diff: &Diff) -> String {
         untold => format!("; of {} the runs are too short to tell", counted(untold as u64, "function")),
     };
     format!(
-        "▲ slower, ▼ faster, * a metric that changed: {marked} of {} marked at {} % in {} comparisons{untold}{rest}",
+        "▲ slower, ▼ faster, * a metric that changed: {marked} of {} marked at {} % in {} comparisons{untold}{rest}{totals}",
         thousands(diff.rows.len() as u64),
         SIGNIFICANT * 100.0,
         thousands(diff.comparisons as u64),
@@ -140,7 +150,7 @@ mod tests {
     fn both_sides_and_what_they_lack_are_shown() {
         let before = profile(&[("main;f", 75, 75), ("main;old", 25, 25)]);
         let after = profile(&[("main;f", 50, 50), ("main;new\x1b", 50, 50)]);
-        let diff = Diff::new(&before, &after, Scale::Normalised).unwrap();
+        let diff = Diff::new(&before, &after, Scale::Normalised, Basis::Own).unwrap();
         let mut text = Vec::new();
         write_diff_table(&diff, 3, None, &mut text).unwrap();
         let text = String::from_utf8(text).unwrap();

@@ -37,8 +37,9 @@ const NEIGHBOURS_SHOWN = 40;
 
 /** The panel of one function. */
 class Callers {
-  constructor(profile, parts, onChoose) {
-    Object.assign(this, { profile, onChoose, ...parts });
+  /** `rows` gives the tree with the functions of the table alone. */
+  constructor(profile, rows, parts, onChoose) {
+    Object.assign(this, { profile, rows, onChoose, ...parts });
     Object.assign(this, { event: 0, selected: -1 });
   }
 
@@ -54,7 +55,9 @@ class Callers {
     const { profile, event, selected } = this;
     const { name, object } = profile.functions[selected];
     const { name: eventName, unit, weight: whole } = profile.events[event];
-    const { total, own, callers, callees } = neighbours(profile, event, selected);
+    // A function without a row of its own can still be chosen in the graph.
+    const tree = this.rows().functionOf.includes(selected) ? this.rows() : profile;
+    const { total, own, callers, callees } = neighbours(tree, event, selected);
     const share = (weight) => `${percent(weight / (whole || 1))} · ${amount(weight, unit)}`;
     this.title.textContent = name;
     this.object.textContent = object;

@@ -7,11 +7,11 @@ const KIND_NAMES = ["user", "inlined", "kernel", "threads of this name", "too sm
 /** Fewest samples that a ratio is drawn for. */
 const FEWEST_SAMPLES = 10;
 
-/** Turns the columns of the file into a tree that can be walked in both directions. */
-function decode(data) {
-  const count = data.nodes.depth.length;
-  const depth = Uint16Array.from(data.nodes.depth);
-  const frame = Uint32Array.from(data.nodes.frame);
+/** A tree that can be walked in both directions, from the columns of its nodes and from what frames are. */
+function tree(depths, frameOf, weights, frames) {
+  const count = depths.length;
+  const depth = Uint16Array.from(depths);
+  const frame = Uint32Array.from(frameOf);
   const parent = new Int32Array(count).fill(-1);
   // Behind the last node below each node: nodes lie in the order of a walk that visits callers first.
   const end = new Uint32Array(count);
@@ -22,10 +22,25 @@ function decode(data) {
     open.push(node);
   }
   while (open.length > 0) end[open.pop()] = count;
+  return {
+    count,
+    depth,
+    frame,
+    parent,
+    end,
+    functionOf: Uint32Array.from(frame, (index) => frames[index][0]),
+    kind: Uint8Array.from(frame, (index) => frames[index][1]),
+    isLibrary: Uint8Array.from(frame, (index) => frames[index][2]),
+    weights: weights.map((column) => Float64Array.from(column)),
+    layouts: [],
+  };
+}
+
+/** The file in the form that the page works with. */
+function decode(data) {
+  const nodes = tree(data.nodes.depth, data.nodes.frame, data.nodes.weights, data.frames);
   const functions = data.functions.map(([name, object]) => ({ name: data.strings[name], object: data.strings[object] }));
-  const functionOf = Uint32Array.from(frame, (index) => data.frames[index][0]);
-  const kind = Uint8Array.from(frame, (index) => data.frames[index][1]);
-  const ofKinds = (wanted) => new Set(functionOf.filter((_, node) => wanted(kind[node])));
+  const ofKinds = (wanted) => new Set(nodes.functionOf.filter((_, node) => wanted(nodes.kind[node])));
   const byNames = new Map(data.functions.map(([name, object], index) => [`${name} ${object}`, index]));
   const tables = data.tables.map((table) => ({
     ...table,
@@ -38,19 +53,12 @@ function decode(data) {
   }));
   return {
     ...data,
+    ...nodes,
     functions,
     tables,
-    count,
-    depth,
-    parent,
-    end,
-    functionOf,
-    kind,
     // Functions proper, and with the threads.
     callable: ofKinds((kind) => kind <= KIND.KERNEL),
     searchable: ofKinds((kind) => kind <= KIND.THREADS),
-    weights: data.nodes.weights.map((column) => Float64Array.from(column)),
-    layouts: [],
   };
 }
 

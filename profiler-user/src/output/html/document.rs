@@ -9,7 +9,7 @@ use crate::output::text::printable;
 use crate::output::view::View;
 use crate::profile::metrics::{Metric, Unit};
 use crate::profile::statistics::Estimate;
-use crate::profile::{By, EventId, EventInfo, FrameKind, Label, Profile, Row, Sum, Table};
+use crate::profile::{By, EventId, EventInfo, FrameKind, Inlines, Label, Origin, Profile, Row, Sum, Table};
 
 /// All of it.
 #[derive(Debug, Serialize)]
@@ -25,12 +25,14 @@ pub(super) struct Document {
     strings: Vec<String>,
     /// Names of functions and of their objects.
     functions: Vec<[u32; 2]>,
-    /// Function and kind, by frame.
-    frames: Vec<[u32; 2]>,
+    /// Function, kind, and whether it came with the language, by frame.
+    frames: Vec<[u32; 3]>,
     nodes: Nodes,
     /// Nodes and rows with less than one part in this many of every event are added up.
     smallest: u64,
     tables: Vec<Rows>,
+    /// Which inlined functions have rows.
+    inlines: Inlines,
     start: Start,
 }
 
@@ -133,10 +135,12 @@ impl Document {
             .map(|&frame| {
                 let (name, object, kind) = parts(profile, frame);
                 let function = [strings.number(name), strings.number(object)];
-                [functions.insert_full(function).0 as u32, kind as u32]
+                let is_library = matches!(frame, TreeFrame::Function(.., Origin::Library));
+                [functions.insert_full(function).0 as u32, kind as u32, is_library.into()]
             })
             .collect();
-        let by_function = Table::new(profile, By::Function);
+        let counted = profile.with_inlines(view.inlines);
+        let by_function = Table::new(&counted, By::Function);
         let metrics = metrics(&by_function, view);
         let mut tables = vec![(By::Function, rows(&by_function, By::Function, &metrics, &mut strings))];
         for by in [By::Line, By::Object, By::Thread, By::Process] {
@@ -146,7 +150,7 @@ impl Document {
                 _ => true,
             };
             if is_wanted {
-                tables.push((by, rows(&Table::new(profile, by), by, &metrics, &mut strings)));
+                tables.push((by, rows(&Table::new(&counted, by), by, &metrics, &mut strings)));
             }
         }
         let start = Start {
@@ -171,6 +175,7 @@ impl Document {
             nodes: Nodes::new(&tree.nodes, header.counters.len() + 1),
             smallest: SMALLEST,
             tables: tables.into_iter().map(|(_, table)| table).collect(),
+            inlines: view.inlines,
             start,
             strings: strings.0.into_iter().collect(),
         }
@@ -204,7 +209,7 @@ fn parts<'a>(profile: &'a Profile, frame: TreeFrame<'a>) -> (&'a str, &'a str, K
         TreeFrame::All => ("all", "", Kind::All),
         TreeFrame::Threads(comm) => (comm, "", Kind::Threads),
         TreeFrame::Small => ("(small)", "", Kind::Small),
-        TreeFrame::Function(function, kind) => {
+        TreeFrame::Function(function, kind, _) => {
             let function = profile.function(function);
             let kind = match kind {
                 FrameKind::User => Kind::User,

@@ -22,12 +22,14 @@ class Flame {
     new ResizeObserver(() => this.arrange()).observe(this.scroller);
   }
 
-  /** Changes what is shown: any of event, icicle, colorBy, matching, selected. */
+  /** Changes what is shown: any of profile, event, icicle, colorBy, matching, selected. */
   show(changes) {
     const turned = "icicle" in changes && changes.icicle !== this.icicle;
+    // Numbers of nodes are those of one tree.
+    if ("profile" in changes) Object.assign(this, { zoom: 0, cursor: -1, hover: -1 });
     Object.assign(this, changes);
     if (this.profile.count > 0 && !(this.weight(this.zoom) > 0)) this.zoom = 0;
-    this.arrange(turned || "event" in changes);
+    this.arrange(turned || "event" in changes || "profile" in changes);
   }
 
   /** Makes a node as wide as the graph. */

@@ -24,6 +24,7 @@ const SCRIPT: &str = concat!(
     include_str!("data.js"),
     include_str!("text.js"),
     include_str!("color.js"),
+    include_str!("own.js"),
     include_str!("flame.js"),
     include_str!("table.js"),
     include_str!("callers.js"),

@@ -61,11 +61,13 @@ function start() {
   const select = (index) => {
     for (const part of [flame, table, callers]) part.show({ selected: index });
   };
+  const ownCode = lazy(() => without(profile, OWN_CODE.graph));
   const flame = new Flame(profile, palette, {
     canvas: byId("canvas"), scroller: byId("scroller"), space: byId("space"), tip: byId("tip"), status: byId("status"),
-  }, (node) => select(profile.kind[node] <= KIND.KERNEL ? profile.functionOf[node] : -1));
+  }, (node) => select(flame.profile.kind[node] <= KIND.KERNEL ? flame.profile.functionOf[node] : -1));
   const table = new Table(profile, { head: byId("head"), body: byId("body"), more: byId("more"), note: byId("note") }, select);
-  const callers = new Callers(profile, {
+  const rows = lazy(() => (profile.inlines === "own" ? without(profile, OWN_CODE.rows) : profile));
+  const callers = new Callers(profile, rows, {
     hint: byId("callers-hint"), content: byId("callers-content"), title: byId("callers-title"), object: byId("callers-object"),
     figures: byId("callers-figures"), callers: byId("callers"), callees: byId("callees"),
   }, select);
@@ -95,6 +97,13 @@ function start() {
   chooser(byId("direction"), [["flame", "Flame"], ["icicle", "Icicle"]], "flame", (value) => flame.show({ icicle: value === "icicle" }));
   chooser(byId("tables"), profile.tables.map(({ plural }, index) => [index, `${plural[0].toUpperCase()}${plural.slice(1)}`]), profile.start.table,
     (value) => table.show({ current: value }));
+  byId("own").checked = false;
+  byId("own").addEventListener("change", () => {
+    const shown = byId("own").checked ? ownCode() : profile;
+    palette.profile = shown;
+    flame.show({ profile: shown });
+    find();
+  });
   byId("search").addEventListener("input", () => {
     state.query = byId("search").value.trim();
     find();

@@ -2,7 +2,7 @@
 
 use indexmap::{IndexMap, IndexSet};
 
-use crate::profile::{FrameKind, FunctionId, Profile, StackId, Task};
+use crate::profile::{FrameKind, FunctionId, Origin, Profile, StackId, Task};
 
 /// Nodes with less than this part of every event are added up in a node of their own: they are narrower than a pixel.
 pub(super) const SMALLEST: u64 = 20_000;
@@ -23,8 +23,8 @@ pub(super) enum TreeFrame<'a> {
     All,
     /// The threads of one name.
     Threads(&'a str),
-    /// A function, at one kind of place.
-    Function(FunctionId, FrameKind),
+    /// A function, at one kind of place, of the program or of a library of its language.
+    Function(FunctionId, FrameKind, Origin),
     /// Calls that are too small for nodes of their own.
     Small,
 }
@@ -53,7 +53,7 @@ impl<'a> Tree<'a> {
         let of_frame: Vec<u32> = profile
             .frames
             .iter()
-            .map(|frame| number(TreeFrame::Function(frame.function, frame.kind)))
+            .map(|frame| number(TreeFrame::Function(frame.function, frame.kind, profile.origin(frame))))
             .collect();
         let of_task: Vec<u32> =
             profile.tasks.iter().map(|Task { comm, .. }| number(TreeFrame::Threads(comm))).collect();
@@ -176,7 +176,7 @@ mod tests {
             let name = match tree.frames[node.frame as usize] {
                 TreeFrame::All => "all",
                 TreeFrame::Threads(comm) => comm,
-                TreeFrame::Function(function, _) => &profile.function(function).name,
+                TreeFrame::Function(function, ..) => &profile.function(function).name,
                 TreeFrame::Small => "small",
             };
             format!("{} {name} {:?}", node.depth, node.weights)

@@ -24,13 +24,15 @@ pub(super) struct Candidate([Vec<f64>; 2]);
 pub(super) struct Marking {
     /// Corrected for the number of comparisons; `None` where a run is too short to say.
     pub(super) p: Option<f64>,
+    /// The same before the correction.
+    pub(super) raw_p: Option<f64>,
     /// Whether it costs more.
     pub(super) grew: bool,
 }
 
 impl Candidate {
-    pub(super) fn new(before: Vec<f64>, after: Vec<f64>) -> Self {
-        Self([before, after])
+    pub(super) fn new(before_and_after: [Vec<f64>; 2]) -> Self {
+        Self(before_and_after)
     }
 
     /// After less before: of the shares, or of the costs over runs of these lengths.
@@ -70,13 +72,41 @@ fn excess(difference: &Difference) -> f64 {
     if difference.value == 0.0 { 0.0 } else { difference.value.abs() / half }
 }
 
-/// Marks candidates, which are in the order of their samples. `others` are the p values of other comparisons that are made at the same time.
+/// Marks each candidate that differs when it is set against `base`. `others` are the p values of other comparisons that are made at the same
+/// time.
+pub(super) fn mark_against(
+    candidates: &[Candidate],
+    base: &[Vec<f64>; 2],
+    scale: Scale,
+    others: &[f64],
+) -> Vec<Marking> {
+    let lengths = match scale {
+        Scale::Normalised => [1.0, 1.0],
+        Scale::Absolute => [0, 1].map(|side| base[side].iter().sum::<f64>()),
+    };
+    let differences: Vec<Option<Difference>> =
+        candidates.iter().map(|candidate| candidate.difference(base, scale, lengths)).collect();
+    let mut ps: Vec<f64> = differences.iter().flatten().map(|difference| difference.p).collect();
+    ps.extend(others);
+    let mut corrected = holm(&ps).into_iter();
+    let mark = |difference: Option<Difference>| {
+        difference.map_or_else(Marking::default, |difference| Marking {
+            p: corrected.next(),
+            raw_p: Some(difference.p),
+            grew: difference.value > 0.0,
+        })
+    };
+    differences.into_iter().map(mark).collect()
+}
+
+/// Marks candidates, which are in the order of their samples, and adds up what did not change. `others` are the p values of other comparisons
+/// that are made at the same time.
 pub(super) fn mark(
     candidates: &[Candidate],
     wholes: &[Vec<f64>; 2],
     scale: Scale,
     others: &[f64],
-) -> Vec<Marking> {
+) -> (Vec<Marking>, [Vec<f64>; 2]) {
     let lengths = [0, 1].map(|side| wholes[side].iter().sum::<f64>());
     let mut marks = vec![Marking::default(); candidates.len()];
     let mut rest: Vec<usize> = (0..candidates.len()).collect();
@@ -110,7 +140,7 @@ pub(super) fn mark(
             let leaving = match best {
                 Some((more, index)) if more > told(None, &wholes) => vec![index],
                 _ if untold.len() < rest.len() => untold,
-                _ => return marks,
+                _ => return (marks, wholes),
             };
             for index in leaving {
                 marks[index] = Marking::default();
@@ -131,13 +161,13 @@ pub(super) fn mark(
                 continue;
             };
             let p = corrected.next();
-            marks[index] = Marking { p, grew: difference.value > 0.0 };
+            marks[index] = Marking { p, raw_p: Some(difference.p), grew: difference.value > 0.0 };
             if p.is_some_and(|p| p < SIGNIFICANT) {
                 significant.push((index, excess(difference)));
             }
         }
         if scale == Scale::Absolute || significant.is_empty() || set_aside >= MOST_SET_ASIDE {
-            return marks;
+            return (marks, wholes);
         }
         significant.sort_by(|a, b| b.1.total_cmp(&a.1));
         significant.truncate(TRIED);
@@ -154,7 +184,7 @@ pub(super) fn mark(
             let by_growth = marks[b.0].grew.cmp(&marks[a.0].grew);
             if alike { by_growth } else { a.1.total_cmp(&b.1) }
         });
-        let Some((index, _)) = best else { return marks };
+        let Some((index, _)) = best else { return (marks, wholes) };
         set_aside += 1;
         wholes = candidates[index].take_from(&wholes);
         rest.retain(|&other| other != index);

@@ -1,5 +1,6 @@
 //! Two profiles of one program: what changed from one to the other, and whether runs of the same program would differ as much.
 
+mod comparison;
 mod marking;
 mod names;
 mod side;
@@ -12,7 +13,7 @@ use super::metrics::Metric;
 use super::model::Profile;
 use super::statistics::{Difference, Repeat, Slice, TooShort, difference, holm, repeat};
 use super::sum::Sum;
-use marking::{Candidate, mark};
+use comparison::Comparison;
 pub use names::comparable;
 use side::Side;
 
@@ -26,11 +27,25 @@ pub enum Scale {
     Absolute,
 }
 
+/// Which costs of functions are compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub enum Basis {
+    /// What they take themselves.
+    #[default]
+    #[serde(rename = "self")]
+    Own,
+    /// What they take with all they call.
+    #[serde(rename = "total")]
+    Total,
+}
+
 /// The functions of two profiles side by side.
 #[derive(Debug)]
 pub struct Diff {
     /// What is compared.
     pub scale: Scale,
+    /// Which costs are compared.
+    pub basis: Basis,
     /// All functions: marked ones first, then by how far they moved.
     pub rows: Vec<Row>,
     /// Metrics that both profiles have the events for.
@@ -41,6 +56,8 @@ pub struct Diff {
     pub too_short: Option<TooShort>,
     /// Functions with enough samples that vary too slowly, or in too few slices of time, to tell whether they changed.
     pub untold: usize,
+    /// Functions whose total changed significantly, where no function changed itself.
+    pub changed_totals: usize,
 }
 
 /// One function.
@@ -54,7 +71,7 @@ pub struct Row {
     pub before: Cost,
     /// What it cost after.
     pub after: Cost,
-    /// After less before, of the function itself, with the repeat interval; `None` where there are too few samples or slices to tell. Its `p` is
+    /// After less before, of what is compared, with the repeat interval; `None` where there are too few samples or slices to tell. Its `p` is
     /// not corrected.
     pub difference: Option<Difference>,
     /// How often any comparison at all would come out as this one if nothing changed; below [`SIGNIFICANT`] the function is marked.
@@ -134,24 +151,20 @@ impl Diff {
     /// # Errors
     ///
     /// When they are of different events.
-    pub fn new(before: &Profile, after: &Profile, scale: Scale) -> Result<Self, DiffError> {
+    pub fn new(before: &Profile, after: &Profile, scale: Scale, basis: Basis) -> Result<Self, DiffError> {
         check_events(&before.header.event, &after.header.event)?;
         let (before, after) = (Side::new(before), Side::new(after));
         let names: BTreeSet<&Arc<str>> = before.functions.keys().chain(after.functions.keys()).collect();
         let names: Vec<&Arc<str>> = names.into_iter().collect();
         let metrics: Vec<&Metric> =
             before.metrics().into_iter().filter(|metric| after.metrics().contains(metric)).collect();
-        let compared = compared(&names, &before, &after);
-        let candidates: Vec<Candidate> = compared
-            .iter()
-            .map(|&name| Candidate::new(before.slices_of(names[name]), after.slices_of(names[name])))
-            .collect();
         let wholes = [&before, &after].map(|side| side.whole_slices(scale));
         let too_short = wholes.iter().find_map(|whole| whole_varies(whole).err());
 
+        let own = compared(&names, |name| before.own_samples(name) + after.own_samples(name));
         let mut changes: Vec<Vec<MetricChange>> = Vec::new();
         changes.resize_with(names.len(), Vec::new);
-        for &name in &compared {
+        for &name in &own {
             changes[name] =
                 metrics.iter().map(|metric| metric_change(metric, names[name], &before, &after)).collect();
         }
@@ -160,15 +173,19 @@ impl Diff {
             .flatten()
             .filter_map(|change| change.difference.map(|difference| difference.p))
             .collect();
-        let marks = mark(&candidates, &wholes, scale, &metric_ps);
+        let own = Comparison::of_selves(&own, &names, [&before, &after], &wholes, scale, &metric_ps);
         // One family with the shares: a gate must not fail by chance, whatever is in it.
         let mut ps = metric_ps.clone();
-        ps.extend(marks.iter().filter_map(|mark| mark.p));
-        let corrected = holm(&ps);
-        let mut corrected = corrected.into_iter();
+        ps.extend(own.marks.iter().filter_map(|mark| mark.p));
+        let mut corrected = holm(&ps).into_iter();
         for change in changes.iter_mut().flatten().filter(|change| change.difference.is_some()) {
             change.is_marked = corrected.next().is_some_and(|p| p < SIGNIFICANT);
         }
+
+        let total = compared(&names, |name| before.total_samples(name) + after.total_samples(name));
+        let mut others = metric_ps.clone();
+        others.extend(own.marks.iter().filter_map(|mark| mark.raw_p));
+        let total = Comparison::of_totals(&total, &names, [&before, &after], &own, scale, &others);
 
         let mut rows: Vec<Row> = names
             .iter()
@@ -188,17 +205,27 @@ impl Diff {
                 }
             })
             .collect();
-        for ((&name, mark), candidate) in compared.iter().zip(&marks).zip(&candidates) {
+        let factor = factor(&rows, &own, scale);
+        let chosen = match basis {
+            Basis::Own => &own,
+            Basis::Total => &total,
+        };
+        for row in &mut rows {
+            row.change = basis.change(row, factor);
+        }
+        for ((&name, mark), candidate) in chosen.names.iter().zip(&chosen.marks).zip(&chosen.candidates) {
             rows[name].p = mark.p;
             rows[name].difference = candidate.difference(&wholes, scale, [before.seconds, after.seconds]);
-            let is_significant = mark.p.is_some_and(|p| p < SIGNIFICANT);
-            rows[name].mark = is_significant.then_some(if mark.grew { Mark::Slower } else { Mark::Faster });
+            rows[name].mark = mark.significant();
         }
-        set_changes(&mut rows, scale);
-        sort(&mut rows);
-        let told = marks.iter().filter(|mark| mark.p.is_some()).count();
-        let (comparisons, untold) = (told + metric_ps.len(), marks.len() - told);
-        Ok(Self { scale, rows, metrics, comparisons, too_short, untold })
+        let changed_totals = if own.any_significant() { 0 } else { total.significant() };
+        let told = chosen.marks.iter().filter(|mark| mark.p.is_some()).count();
+        let (mut comparisons, untold) = (told + metric_ps.len(), chosen.marks.len() - told);
+        if basis == Basis::Total {
+            comparisons += own.marks.iter().filter(|mark| mark.p.is_some()).count();
+        }
+        sort(&mut rows, basis);
+        Ok(Self { scale, basis, rows, metrics, comparisons, too_short, untold, changed_totals })
     }
 
     /// The marked function that costs more by the largest part of what it cost, and that part: 0.2 for a fifth. A function that was not there
@@ -221,12 +248,7 @@ fn check_events(before: &EventInfo, after: &EventInfo) -> Result<(), DiffError> 
 }
 
 /// The functions, by index, with enough samples to be compared.
-fn compared(names: &[&Arc<str>], before: &Side<'_>, after: &Side<'_>) -> Vec<usize> {
-    let samples = |name: &Arc<str>| {
-        let samples =
-            |side: &Side<'_>| side.functions.get(name).map_or(0, |function| function.own[0].samples);
-        samples(before) + samples(after)
-    };
+fn compared(names: &[&Arc<str>], samples: impl Fn(&Arc<str>) -> u64) -> Vec<usize> {
     let mut compared: Vec<usize> =
         (0..names.len()).filter(|&name| samples(names[name]) >= FEWEST_SAMPLES).collect();
     compared.sort_by_key(|&name| std::cmp::Reverse(samples(names[name])));
@@ -246,22 +268,40 @@ fn metric_change(metric: &Metric, name: &Arc<str>, before: &Side<'_>, after: &Si
     MetricChange { before, after, difference, is_marked: false }
 }
 
-/// Sets what each function costs in multiples of before.
-fn set_changes(rows: &mut [Row], scale: Scale) {
+/// How much less all functions that did not change themselves weigh before than after: where one grows, the shares of all others shrink.
+fn factor(rows: &[Row], own: &Comparison, scale: Scale) -> f64 {
+    if scale == Scale::Absolute {
+        return 1.0;
+    }
+    let mut is_marked = vec![false; rows.len()];
+    own.names.iter().zip(&own.marks).for_each(|(&name, mark)| is_marked[name] = mark.significant().is_some());
     let rest = |cost: fn(&Row) -> u64| -> f64 {
-        let rest = rows.iter().filter(|row| scale == Scale::Normalised && row.mark.is_none());
-        rest.map(|row| cost(row) as f64).sum()
+        let rest = rows.iter().zip(&is_marked).filter(|(_, is_marked)| !**is_marked);
+        rest.map(|(row, _)| cost(row) as f64).sum()
     };
     let (before, after) = (rest(|row| row.before.own.weight), rest(|row| row.after.own.weight));
-    let factor = if before > 0.0 && after > 0.0 { before / after } else { 1.0 };
-    for row in rows {
-        let (before, after) = (row.before.own.weight as f64, row.after.own.weight as f64);
-        row.change = (before > 0.0).then(|| after / before * factor);
+    if before > 0.0 && after > 0.0 { before / after } else { 1.0 }
+}
+
+impl Basis {
+    /// What is compared of a cost, and its share.
+    #[must_use]
+    pub fn of(self, cost: &Cost) -> (Sum, f64) {
+        match self {
+            Self::Own => (cost.own, cost.own_share),
+            Self::Total => (cost.total, cost.total_share),
+        }
+    }
+
+    /// After in multiples of before.
+    fn change(self, row: &Row, factor: f64) -> Option<f64> {
+        let [before, after] = [&row.before, &row.after].map(|cost| self.of(cost).0.weight as f64);
+        (before > 0.0).then(|| after / before * factor)
     }
 }
 
-fn sort(rows: &mut [Row]) {
-    let moved = |row: &Row| (row.after.own_share - row.before.own_share).abs();
+fn sort(rows: &mut [Row], basis: Basis) {
+    let moved = |row: &Row| (basis.of(&row.after).1 - basis.of(&row.before).1).abs();
     rows.sort_by(|a, b| {
         let marked = b.mark.is_some().cmp(&a.mark.is_some());
         marked.then_with(|| moved(b).total_cmp(&moved(a))).then_with(|| a.name.cmp(&b.name))

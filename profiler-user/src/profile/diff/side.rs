@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{Cost, Scale};
 use crate::profile::measured::Measured;
 use crate::profile::metrics::Metric;
-use crate::profile::model::Profile;
+use crate::profile::model::{EventId, Profile};
 use crate::profile::slices::{by_event, whole};
 use crate::profile::statistics::Repeat;
 use crate::profile::sum::Sum;
@@ -92,6 +92,41 @@ impl<'a> Side<'a> {
         let share = |sum: Sum| sum.weight as f64 / self.whole.max(1) as f64;
         let (own, total) = (function.own[0], function.total);
         Cost { own, total, own_share: share(own), total_share: share(total) }
+    }
+
+    /// Samples of the main event in a function itself.
+    pub(super) fn own_samples(&self, name: &Arc<str>) -> u64 {
+        self.functions.get(name).map_or(0, |function| function.own[0].samples)
+    }
+
+    /// Samples of the main event in a function and all it calls.
+    pub(super) fn total_samples(&self, name: &Arc<str>) -> u64 {
+        self.functions.get(name).map_or(0, |function| function.total.samples)
+    }
+
+    /// What each slice added to functions and all they call.
+    pub(super) fn total_slices(&self, names: &[&Arc<str>]) -> Vec<Vec<f64>> {
+        let numbers: HashMap<&Arc<str>, usize> =
+            names.iter().enumerate().map(|(number, name)| (*name, number)).collect();
+        let of_function: Vec<Option<usize>> =
+            self.profile.functions.iter().map(|function| numbers.get(&function.name).copied()).collect();
+        let mut sums = vec![vec![0.0; self.profile.header.slices.count as usize]; names.len()];
+        let mut seen: Vec<usize> = Vec::new();
+        for sample in self.profile.samples_of(EventId::MAIN) {
+            let stack = self.profile.stack(sample.stack).iter();
+            seen.clear();
+            seen.extend(
+                stack.filter_map(|&frame| of_function[self.profile.frame(frame).function.0 as usize]),
+            );
+            seen.sort_unstable();
+            seen.dedup();
+            for &number in &seen {
+                if let Some(sum) = sums[number].get_mut(sample.slice as usize) {
+                    *sum += sample.weight as f64;
+                }
+            }
+        }
+        sums
     }
 
     /// What each slice added to a function itself.

@@ -72,7 +72,7 @@ fn exactly_what_changed_is_marked() {
         for factor in [2.0, 0.5] {
             let costs = COSTS.map(|(name, cost)| (name, if name == changed { cost * factor } else { cost }));
             let (before, after) = (run(&COSTS, 1, &mut random), run(&costs, 1, &mut random));
-            let diff = Diff::new(&before, &after, Scale::Normalised).unwrap();
+            let diff = Diff::new(&before, &after, Scale::Normalised, Basis::Own).unwrap();
             let mark = if factor > 1.0 { Mark::Slower } else { Mark::Faster };
             assert_eq!(marked(&diff), [(changed, mark)], "{changed} × {factor}");
             let change = diff.rows[0].change.unwrap();
@@ -90,7 +90,7 @@ fn several_changes_are_all_marked() {
     });
     let mut random = Random(2);
     let (before, after) = (run(&COSTS, 1, &mut random), run(&costs, 1, &mut random));
-    let diff = Diff::new(&before, &after, Scale::Normalised).unwrap();
+    let diff = Diff::new(&before, &after, Scale::Normalised, Basis::Own).unwrap();
     let mut marks = marked(&diff);
     marks.sort_unstable_by_key(|(name, _)| *name);
     assert_eq!(marks, [("alpha", Mark::Slower), ("delta", Mark::Faster)]);
@@ -107,7 +107,7 @@ fn nothing_is_marked_where_nothing_changed() {
         let wrong = (0..pairs)
             .filter(|_| {
                 let (before, after) = (run(&COSTS, visit, &mut random), run(&COSTS, visit, &mut random));
-                let diff = Diff::new(&before, &after, Scale::Normalised).unwrap();
+                let diff = Diff::new(&before, &after, Scale::Normalised, Basis::Own).unwrap();
                 !marked(&diff).is_empty()
             })
             .count();
@@ -121,7 +121,7 @@ fn functions_of_one_side_are_compared_with_nothing() {
     let mut random = Random(4);
     let renamed = COSTS.map(|(name, cost)| if name == "beta" { ("omega", cost) } else { (name, cost) });
     let (before, after) = (run(&COSTS, 1, &mut random), run(&renamed, 1, &mut random));
-    let diff = Diff::new(&before, &after, Scale::Normalised).unwrap();
+    let diff = Diff::new(&before, &after, Scale::Normalised, Basis::Own).unwrap();
     let mut marks = marked(&diff);
     marks.sort_unstable_by_key(|(name, _)| *name);
     assert_eq!(marks, [("beta", Mark::Faster), ("omega", Mark::Slower)]);
@@ -135,9 +135,9 @@ fn the_whole_cost_counts_where_it_is_asked_for() {
     let (before, mut after) = (run(&COSTS, 1, &mut random), run(&COSTS, 1, &mut random));
     // Twice as much of everything in the same time: no share changes.
     after.samples.iter_mut().for_each(|sample| sample.weight *= 2);
-    let normalised = Diff::new(&before, &after, Scale::Normalised).unwrap();
+    let normalised = Diff::new(&before, &after, Scale::Normalised, Basis::Own).unwrap();
     assert!(marked(&normalised).is_empty());
-    let absolute = Diff::new(&before, &after, Scale::Absolute).unwrap();
+    let absolute = Diff::new(&before, &after, Scale::Absolute, Basis::Own).unwrap();
     assert!(marked(&absolute).len() >= 5, "{:?}", marked(&absolute));
     let alpha = absolute.named("alpha").difference.unwrap();
     assert!((alpha.value / (0.3 * 8e6) - 1.0).abs() < 0.2, "{alpha:?}");
@@ -147,7 +147,7 @@ fn the_whole_cost_counts_where_it_is_asked_for() {
 fn short_runs_say_so_and_mark_nothing() {
     let one = profile(&[("main;f", 300, 300), ("main;g", 100, 100)]);
     let other = profile(&[("main;f", 100, 100), ("main;g", 300, 300)]);
-    let diff = Diff::new(&one, &other, Scale::Normalised).unwrap();
+    let diff = Diff::new(&one, &other, Scale::Normalised, Basis::Own).unwrap();
     assert!(marked(&diff).is_empty() && diff.too_short.is_some() && diff.comparisons == 0);
     assert!((diff.named("f").after.own_share - 0.25).abs() < 1e-9);
 }
@@ -158,7 +158,7 @@ fn different_events_are_refused() {
     let mut other = profile(&[("main", 1, 1)]);
     other.header.event.name = "cycles".into();
     other.header.event.unit = "cycles".into();
-    let error = Diff::new(&one, &other, Scale::Normalised).unwrap_err().to_string();
+    let error = Diff::new(&one, &other, Scale::Normalised, Basis::Own).unwrap_err().to_string();
     assert!(error.contains("cpu-clock") && error.contains("cycles"), "{error}");
 }
 
@@ -177,7 +177,7 @@ fn metrics_are_compared_too() {
         profile
     });
     let [before, after] = &mut pair;
-    let diff = Diff::new(before, after, Scale::Normalised).unwrap();
+    let diff = Diff::new(before, after, Scale::Normalised, Basis::Own).unwrap();
     assert_eq!(diff.metrics.len(), 1, "{:?}", Table::new(before, By::Function).metrics());
     let alpha = &diff.named("alpha").metrics[0];
     assert!(alpha.is_marked, "{alpha:?}");
@@ -204,7 +204,81 @@ fn what_cannot_be_told_marks_no_other() {
         }));
         profile
     });
-    let diff = Diff::new(&pair[0], &pair[1], Scale::Normalised).unwrap();
+    let diff = Diff::new(&pair[0], &pair[1], Scale::Normalised, Basis::Own).unwrap();
     assert!(marked(&diff).is_empty() && diff.untold >= 1, "{:?}, {} untold", marked(&diff), diff.untold);
     assert!(diff.named("alpha").p.is_none() && diff.named("beta").p.is_some());
+}
+
+/// A run of 40 slices with 200 samples each, of these stacks at random.
+fn run_of_stacks(stacks: &[(&str, f64)], random: &mut Random) -> Profile {
+    let mut run = run(stacks, 1, random);
+    let names: Vec<(&str, u64, u64)> = stacks.iter().map(|(stack, _)| (*stack, 0, 0)).collect();
+    let blank = profile(&names);
+    run.functions = blank.functions.clone();
+    run.frames = blank.frames.clone();
+    run.stacks = blank.stacks.clone();
+    run
+}
+
+/// Two callers of one function.
+const CALLS: [(&str, f64); 4] =
+    [("main;often;shared", 20.0), ("main;seldom;shared", 20.0), ("main;often", 10.0), ("main;other", 50.0)];
+
+fn totals(before: &Profile, after: &Profile) -> Diff {
+    Diff::new(before, after, Scale::Normalised, Basis::Total).unwrap()
+}
+
+#[test]
+fn a_caller_that_calls_a_shared_function_more_often_is_named() {
+    let mut random = Random(11);
+    // As much of the shared function as before, from other callers.
+    let moved = CALLS.map(|(stack, cost)| match stack {
+        "main;often;shared" => (stack, cost + 12.0),
+        "main;seldom;shared" => (stack, cost - 12.0),
+        _ => (stack, cost),
+    });
+    let (before, after) = (run_of_stacks(&CALLS, &mut random), run_of_stacks(&moved, &mut random));
+    let own = Diff::new(&before, &after, Scale::Normalised, Basis::Own).unwrap();
+    assert_eq!((marked(&own), own.changed_totals), (vec![], 2));
+    let diff = totals(&before, &after);
+    let mut marks = marked(&diff);
+    marks.sort_unstable_by_key(|(name, _)| *name);
+    assert_eq!(marks, [("often", Mark::Slower), ("seldom", Mark::Faster)]);
+    let often = diff.named("often").change.unwrap();
+    assert!((often / 1.4 - 1.0).abs() < 0.1, "{often}");
+    assert_eq!(&*diff.worst().unwrap().0.name, "often");
+}
+
+#[test]
+fn all_callers_of_what_became_slower_are_named_and_no_other() {
+    let mut random = Random(14);
+    let slower = CALLS
+        .map(|(stack, cost)| if stack == "main;often;shared" { (stack, cost * 2.0) } else { (stack, cost) });
+    let (before, after) = (run_of_stacks(&CALLS, &mut random), run_of_stacks(&slower, &mut random));
+    // Own marks explain them, so that no hint is needed.
+    let own = Diff::new(&before, &after, Scale::Normalised, Basis::Own).unwrap();
+    assert_eq!((marked(&own), own.changed_totals), (vec![("shared", Mark::Slower)], 0));
+    let diff = totals(&before, &after);
+    let mut marks = marked(&diff);
+    marks.sort_unstable_by_key(|(name, _)| *name);
+    assert_eq!(marks, [("main", Mark::Slower), ("often", Mark::Slower), ("shared", Mark::Slower)]);
+    for (name, change) in [("main", 1.2), ("often", 50.0 / 30.0), ("shared", 1.5), ("seldom", 1.0)] {
+        let found = diff.named(name).change.unwrap();
+        assert!((found / change - 1.0).abs() < 0.1, "{name}: {found}");
+    }
+}
+
+/// At most 5 of 100 pairs of equal runs may have a mark.
+#[test]
+fn no_total_is_marked_where_nothing_changed() {
+    let mut random = Random(13);
+    let pairs = 200;
+    let wrong = (0..pairs)
+        .filter(|_| {
+            let (before, after) = (run_of_stacks(&CALLS, &mut random), run_of_stacks(&CALLS, &mut random));
+            !marked(&totals(&before, &after)).is_empty()
+        })
+        .count();
+    eprintln!("totals: {wrong} of {pairs}");
+    assert!(wrong <= pairs * 8 / 100, "{wrong} of {pairs} pairs are marked");
 }
