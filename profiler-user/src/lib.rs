@@ -15,6 +15,7 @@ pub mod output;
 mod pprof;
 mod precedence;
 mod present;
+mod printable;
 pub mod processes;
 pub mod profile;
 pub mod record;

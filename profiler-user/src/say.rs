@@ -3,11 +3,15 @@
 use std::fmt::Display;
 use std::io::{self, IsTerminal as _, Write as _};
 
+use crate::printable::printable;
+
 /// Writes a line that begins with the program's name.
 ///
 /// A stderr that nobody reads any more must not cost the outputs, so errors are ignored.
 pub fn say(text: impl Display) {
-    let _ = writeln!(io::stderr().lock(), "bpfprof: {text}");
+    let text = text.to_string();
+    let lines: Vec<_> = text.lines().map(printable).collect();
+    let _ = writeln!(io::stderr().lock(), "bpfprof: {}", lines.join("\n"));
 }
 
 /// A line on the terminal about work that takes a while. It is gone when this is dropped.
@@ -27,7 +31,7 @@ impl StatusLine {
     pub fn show(&mut self, text: impl Display) {
         if self.wanted {
             self.shown = true;
-            let _ = write!(io::stderr(), "\r\x1b[K{text}");
+            let _ = write!(io::stderr(), "\r\x1b[K{}", printable(&text.to_string()));
         }
     }
 }

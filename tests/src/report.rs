@@ -167,6 +167,19 @@ pub struct Function {
     /// Ratios of that, by metric; `None` when there is too little to tell.
     #[serde(default)]
     pub metrics: HashMap<String, Option<Share>>,
+    /// The source line that takes most of it.
+    pub hottest_line: Option<HottestLine>,
+}
+
+/// The source line that takes most of a function itself.
+#[derive(Debug, Deserialize)]
+pub struct HottestLine {
+    /// Path of its file.
+    pub file: String,
+    /// Its number.
+    pub line: u32,
+    /// Part of what the function takes itself.
+    pub share: f64,
 }
 
 /// What a function counted.

@@ -12,6 +12,7 @@ use crate::{
 /// What the tests need, by what they use of it.
 pub(crate) const FOR_TESTS: &[Package] = &[
     Package { name: "gcc", probe: Probe::Command("gcc") },
+    Package { name: "g++", probe: Probe::Command("g++") },
     Package { name: "libc6-dev", probe: Probe::File("/usr/include/stdio.h") },
     Package { name: "binutils", probe: Probe::Command("ld") },
     Package { name: "util-linux", probe: Probe::Command("setpriv") },

@@ -1,8 +1,11 @@
 //! The header: what was recorded, and all that limits what it says.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use super::model::EventId;
+use crate::printable::printable;
 
 /// Goes with every output.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -49,6 +52,18 @@ impl Header {
         match id.0 {
             0 => Some(&self.event),
             counter => self.counters.get(usize::from(counter) - 1),
+        }
+    }
+
+    /// Makes what comes from untrusted files printable.
+    pub(crate) fn make_printable(&mut self) {
+        let lacks = self.stacks.without_table.iter_mut().chain(&mut self.names.without_symbols);
+        let texts = lacks.flat_map(|lack| [&mut lack.object, &mut lack.reason]);
+        let texts = texts.chain(&mut self.notes).chain([&mut self.target]).chain(&mut self.source);
+        for text in texts {
+            if let Cow::Owned(printable) = printable(text) {
+                *text = printable;
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 //! The profile with names: what outputs are made of.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -7,6 +8,7 @@ use indexmap::IndexSet;
 
 use super::header::Header;
 use crate::kernel::Amount;
+use crate::printable::printable_name;
 
 /// A function of an object. Functions of one name in two objects are two functions.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -183,18 +185,23 @@ impl Profile {
         FrameId(index(self.frames.insert_full(frame).0))
     }
 
-    /// Adds a function, or finds it.
-    pub fn add_function(&mut self, function: Function) -> FunctionId {
+    /// Adds a function, or finds it. Its name is made printable.
+    pub fn add_function(&mut self, mut function: Function) -> FunctionId {
+        make_printable(&mut function.name);
+        make_printable(&mut function.object);
         FunctionId(index(self.functions.insert_full(function).0))
     }
 
-    /// Adds an object, or finds it.
-    pub fn add_mapping(&mut self, mapping: Mapping) -> MappingId {
+    /// Adds an object, or finds it. Its name is made printable.
+    pub fn add_mapping(&mut self, mut mapping: Mapping) -> MappingId {
+        make_printable(&mut mapping.name);
+        make_printable(&mut mapping.path);
         MappingId(index(self.mappings.insert_full(mapping).0))
     }
 
-    /// Adds a source line, or finds it.
-    pub fn add_line(&mut self, line: Line) -> LineId {
+    /// Adds a source line, or finds it. The path of its file is made printable.
+    pub fn add_line(&mut self, mut line: Line) -> LineId {
+        make_printable(&mut line.file);
         LineId(index(self.lines.insert_full(line).0))
     }
 
@@ -203,8 +210,10 @@ impl Profile {
         StackId(index(self.stacks.insert_full(frames.into()).0))
     }
 
-    /// Adds a task, or finds it.
-    pub fn add_task(&mut self, task: Task) -> TaskId {
+    /// Adds a task, or finds it. Its name is made printable.
+    pub fn add_task(&mut self, mut task: Task) -> TaskId {
+        make_printable(&mut task.comm);
+        make_printable(&mut task.cgroup);
         TaskId(index(self.tasks.insert_full(task).0))
     }
 
@@ -242,6 +251,12 @@ impl Profile {
     #[must_use]
     pub fn task(&self, id: TaskId) -> &Task {
         &self.tasks[id.0 as usize]
+    }
+}
+
+fn make_printable(name: &mut Arc<str>) {
+    if let Cow::Owned(printable) = printable_name(name) {
+        *name = printable.into();
     }
 }
 

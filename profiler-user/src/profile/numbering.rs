@@ -9,6 +9,7 @@ impl Profile {
     #[must_use]
     pub fn numbered_by_samples(mut self) -> Self {
         self.samples.sort_unstable();
+        self.header.make_printable();
         let mut numbered = Self { header: std::mem::take(&mut self.header), ..Self::default() };
         let mut known = Known {
             tasks: vec![None; self.tasks.len()],

@@ -1,6 +1,7 @@
 //! Four functions in turn, each doing a fixed amount of work a round, so that one can be made slower and the others stay as they are.
 //!
 //! `stages --seconds N [--slow NAME FACTOR]`: for that much CPU time, with `stage_NAME` (one, two, three or four) doing FACTOR times its work.
+//! `stages --seconds N --calls ONE TWO`: `caller_one` and `caller_two` call `stage_four` so many times a round, beside `stage_one`.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -36,8 +37,38 @@ stage!(stage_four, 0x3456_789d);
 
 type Stage = fn(u64) -> u64;
 
+/// A function that does nothing but call the last stage.
+macro_rules! caller {
+    ($name:ident, $number:literal) => {
+        #[inline(never)]
+        fn $name(times: u64) -> u64 {
+            let mut value: u64 = $number;
+            for _ in 0..times {
+                value ^= black_box(stage_four(black_box(STEP)));
+            }
+            value
+        }
+    };
+}
+
+caller!(caller_one, 1);
+caller!(caller_two, 2);
+
 fn main() -> Result<()> {
-    let (time, slow, factor) = parse()?;
+    match parse()? {
+        (time, Work::Stages { slow, factor }) => run_stages(time, &slow, factor),
+        (time, Work::Calls { one, two }) => {
+            while thread_cpu_time() < time {
+                black_box(stage_one(black_box(4 * STEP)));
+                black_box(caller_one(black_box(one)));
+                black_box(caller_two(black_box(two)));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn run_stages(time: Duration, slow: &str, factor: f64) {
     // Shares of 40, 30, 20 and 10 %.
     let mut stages: [(&str, Stage, u64); 4] = [
         ("one", stage_one, 4 * STEP),
@@ -55,17 +86,28 @@ fn main() -> Result<()> {
             black_box(stage(black_box(turns)));
         }
     }
-    Ok(())
 }
 
-fn parse() -> Result<(Duration, String, f64)> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["--seconds", seconds] => Ok((Duration::try_from_secs_f64(seconds.parse()?)?, String::new(), 1.0)),
-        ["--seconds", seconds, "--slow", name, factor] => {
-            let factor = factor.parse().context("FACTOR is no number")?;
-            Ok((Duration::try_from_secs_f64(seconds.parse()?)?, name.to_owned(), factor))
-        }
-        _ => bail!("stages --seconds N [--slow NAME FACTOR]"),
-    }
+/// What a round does.
+enum Work {
+    Stages { slow: String, factor: f64 },
+    Calls { one: u64, two: u64 },
 }
+
+fn parse() -> Result<(Duration, Work)> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let ["--seconds", seconds, rest @ ..] = &arguments[..] else { bail!("{USAGE}") };
+    let work = match rest {
+        [] => Work::Stages { slow: String::new(), factor: 1.0 },
+        ["--slow", name, factor] => {
+            let factor = factor.parse().context("FACTOR is no number")?;
+            Work::Stages { slow: (*name).to_owned(), factor }
+        }
+        ["--calls", one, two] => Work::Calls { one: one.parse()?, two: two.parse()? },
+        _ => bail!("{USAGE}"),
+    };
+    Ok((Duration::try_from_secs_f64(seconds.parse()?)?, work))
+}
+
+const USAGE: &str = "stages --seconds N [--slow NAME FACTOR | --calls ONE TWO]";

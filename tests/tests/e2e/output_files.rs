@@ -71,7 +71,8 @@ fn they_belong_to_the_user_behind_sudo() -> Result<()> {
 fn strange_command_names_break_no_format() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let [folded, svg, json] = ["x.folded", "x.svg", "x.json"].map(|name| folder.path().join(name));
-    for comm in ["a;b\nc d", "<b>&\"'", "\u{1b}[31mred", "é 7"] {
+    let comms = ["a;b\nc d", "<b>&\"'", "\u{1b}[31mred", "é 7", "x\u{ffff}y", "a\u{202e}gpj.b", "p\u{2028}q"];
+    for comm in comms {
         let run = Bpfprof::clock::<&str>([]).output(&folded).output(&svg).output(&json);
         let run = run.workload("spin", &["alpha", "0.3", "--comm", comm]).succeed()?;
         let lines = Folded::read(&folded)?;
@@ -80,7 +81,12 @@ fn strange_command_names_break_no_format() -> Result<()> {
         assert!(strange > 0 && lines.lines.iter().all(|line| line.comm != "a"), "{comm:?}: {lines:?}");
         texts_of_xml(&svg).with_context(|| format!("{comm:?}"))?;
         assert_eq!(Report::read(&json)?.header.weight, lines.weight());
-        assert!(!run.stderr.contains('\u{1b}'), "an escape sequence reaches the terminal");
+        // Escape sequences, another direction of writing, line breaks of Unicode, and what XML 1.0 forbids.
+        let forbidden = ['\u{1b}', '\u{202e}', '\u{2028}', '\u{ffff}'];
+        assert!(!run.stderr.contains(forbidden), "{comm:?} reaches the terminal");
+        for file in [&folded, &svg, &json] {
+            assert!(!fs::read_to_string(file)?.contains(forbidden), "{comm:?} reaches {}", file.display());
+        }
     }
     Ok(())
 }

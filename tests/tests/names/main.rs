@@ -6,5 +6,6 @@ mod kinds;
 mod namespaces;
 mod program;
 mod recorded;
+mod rows;
 mod runtime_code;
 mod short_processes;

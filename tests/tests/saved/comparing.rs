@@ -65,6 +65,53 @@ fn exactly_the_function_that_became_twice_as_slow_is_marked() -> Result<()> {
     Ok(())
 }
 
+/// Two callers share a function that takes as much as before, of the one more and of the other less.
+#[test]
+fn a_caller_that_calls_more_often_is_marked_by_its_total() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let json = folder.path().join("d.json");
+    let wanted = [("stages::caller_one", "slower"), ("stages::caller_two", "faster")];
+    let mut last = None;
+    for _ in 0..PAIRS {
+        let before = record(folder.path(), "before.pb.gz", &["--calls", "4", "4"])?;
+        let after = record(folder.path(), "after.pb.gz", &["--calls", "7", "1"])?;
+        let shown =
+            diff(&before, &after).args(["--total", "--fail-on-regression", "20%"]).output(&json).run()?;
+        let document: serde_json::Value = serde_json::from_str(&fs::read_to_string(&json)?)?;
+        assert_eq!(document["compared"], "total");
+        let functions = document["functions"].as_array().context("no functions")?;
+        let mut marks: Vec<(&str, &str)> = functions
+            .iter()
+            .filter_map(|function| Some((function["name"].as_str()?, function["mark"].as_str()?)))
+            .collect();
+        marks.sort_unstable();
+        let hinted = diff(&before, &after).succeed()?.stdout.contains("--total shows them");
+        if marks == wanted && shown.code() == Some(3) && hinted {
+            ensure!(shown.stderr.contains("regression: stages::caller_one"), "{}", shown.stderr);
+            ensure!(shown.stdout.contains("total before %"), "{}", shown.stdout);
+            return Ok(());
+        }
+        last = Some(format!("{marks:?}, status {:?}, hint: {hinted}", shown.code()));
+    }
+    anyhow::bail!("the callers alone were marked in no pair: {last:?}")
+}
+
+#[test]
+fn what_both_runs_share_is_said_once() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let before = record(folder.path(), "before.pb.gz", &[])?;
+    let shown = diff(&before, &before).succeed()?;
+    let lines: Vec<&str> = shown.stderr.lines().collect();
+    ensure!(
+        lines.len() <= 6 && lines[0].starts_with("before: ") && lines[1].starts_with("after:  "),
+        "{lines:?}"
+    );
+    ensure!(lines.iter().filter(|line| line.contains("quality")).count() == 1, "{lines:?}");
+    let all = diff(&before, &before).args(["--verbose"]).succeed()?;
+    ensure!(all.stderr.lines().count() > lines.len(), "{}", all.stderr);
+    Ok(())
+}
+
 #[test]
 fn a_regression_has_a_status_of_its_own() -> Result<()> {
     let folder = tempfile::tempdir()?;
