@@ -10,6 +10,27 @@ use profiler_common::mapping::FileKey;
 
 use crate::kernel::BuildId;
 
+/// What makes two mapped files the same object.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(super) enum Identity {
+    /// Copies of one file, told apart from others with its build id by their content.
+    Build {
+        id: BuildId,
+        variant: u8,
+    },
+    File(FileStamp),
+    Inode {
+        device: u64,
+        inode: u64,
+    },
+    Name(Vec<u8>),
+}
+
+impl Identity {
+    /// Files of one build id that are told apart; what comes after them is taken for one file.
+    pub(super) const MOST_VARIANTS: u8 = 64;
+}
+
 /// What tells, without reading a file, whether it is still the one that was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FileStamp {
@@ -17,7 +38,7 @@ pub struct FileStamp {
     pub device: u64,
     /// Inode number.
     pub inode: u64,
-    size: u64,
+    pub(super) size: u64,
     /// Seconds and nanoseconds since the epoch.
     modified: (i64, i64),
 }

@@ -2,9 +2,11 @@
 
 mod address_space;
 mod cgroups;
+mod content;
 mod directory;
 mod history;
 mod identity;
+mod object;
 mod objects;
 mod opening;
 mod paths;
@@ -16,7 +18,8 @@ mod unreadable;
 pub use cgroups::Cgroups;
 pub use history::{History, Location, Scope};
 pub use identity::{FileStamp, build_id};
-pub use objects::{BackingFile, Object, ObjectId, Objects};
+pub use object::{BackingFile, Object};
+pub use objects::{ObjectId, Objects};
 pub(crate) use paths::short_name;
 pub use perf_maps::PerfMaps;
 pub use root::Root;

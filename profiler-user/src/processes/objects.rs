@@ -5,19 +5,20 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::mem;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use profiler_common::mapping::FileKey;
 use rustix::process::{Resource, getrlimit};
 
-use super::identity::{FileStamp, build_id, is_elf};
+use super::identity::{FileStamp, Identity, build_id, is_elf};
+use super::object::{BackingFile, Object};
 use super::opening::open_mapped;
 use super::paths::{is_anonymous, is_in_memory, short_name};
 use super::perf_maps::PerfMaps;
 use super::root::{Root, Roots};
 use super::unreadable::Unreadable;
-use crate::kernel::{BuildId, Mapped, MappedFile};
+use crate::kernel::{Mapped, MappedFile};
 use crate::types::Tgid;
 
 /// Number of an object in [`Objects`].
@@ -36,42 +37,6 @@ impl ObjectId {
     pub const fn from_number(number: u32) -> Self {
         Self(number)
     }
-}
-
-/// A file with code, or code that the kernel provides.
-#[derive(Clone, Debug)]
-pub struct Object {
-    /// Last part of its path, or the kernel's name for it.
-    pub name: Arc<str>,
-    /// Path in the mount namespace of the first process seen with it.
-    pub path: PathBuf,
-    /// Build id of the opened file, or of the mapping.
-    pub build_id: Option<BuildId>,
-    /// Where its bytes are. [`Objects::file`] gives them only while they are those that were mapped.
-    pub backing: BackingFile,
-    /// The file as it was when it was opened; `None` when it never was.
-    stamp: Option<FileStamp>,
-    /// Root of the first process seen with it.
-    root: Root,
-    /// When it was last seen in a process, in mappings seen before.
-    last_seen: u64,
-    /// Opens that failed.
-    failures: u32,
-}
-
-/// Where the bytes of an object are.
-#[derive(Clone, Debug)]
-pub enum BackingFile {
-    /// An open file: readable even when it is deleted, replaced, or in another mount namespace.
-    Open(Arc<File>),
-    /// A file that was open, closed because too many were.
-    Closed,
-    /// The kernel's virtual object, the same in all 64-bit processes.
-    Vdso,
-    /// The page of old system calls of x86_64, the same in all processes. It cannot be read.
-    Vsyscall,
-    /// Nowhere.
-    Unreadable(Unreadable),
 }
 
 /// All objects seen, each once however many processes map it.
@@ -96,15 +61,6 @@ pub struct Objects {
     max_open: usize,
 }
 
-/// What makes two mapped files the same object.
-#[derive(Clone, PartialEq, Eq, Hash)]
-enum Identity {
-    BuildId(BuildId),
-    File(FileStamp),
-    Inode { device: u64, inode: u64 },
-    Name(Vec<u8>),
-}
-
 /// What a mapping says about its file, for finding the object again without opening the file.
 #[derive(PartialEq, Eq, Hash)]
 struct MappingKey {
@@ -123,9 +79,6 @@ const FEW_OBJECTS: usize = 4096;
 
 /// More files than this are not remembered, whatever objects they hold.
 const MANY_FILES: usize = 32_768;
-
-/// Opens of one object that may fail before it is given up.
-const MAX_FAILURES: u32 = 32;
 
 impl Default for Objects {
     fn default() -> Self {
@@ -261,7 +214,8 @@ impl Objects {
         let id = open_object(tgid, mapped, path).map(|(identity, object)| {
             let root = self.roots.of(tgid);
             let file = object.stamp.map(FileStamp::key);
-            let id = self.admit(identity, Object { root, ..object });
+            let object = Object { root, ..object };
+            let id = self.admit(self.variant(identity, &object), object);
             if let Some(file) = file {
                 self.by_file.insert(file, id);
             }
@@ -269,6 +223,17 @@ impl Objects {
         });
         self.by_mapping.insert(key, id);
         id
+    }
+
+    /// The identity told apart from that of other files with the same build id.
+    fn variant(&self, identity: Identity, new: &Object) -> Identity {
+        let Identity::Build { id, .. } = identity else { return identity };
+        let differs = |variant: &u8| {
+            let known = self.by_identity.get(&Identity::Build { id, variant: *variant });
+            known.and_then(|known| self.objects.get(known)).is_some_and(|known| known.is_another_than(new))
+        };
+        let free = (0..Identity::MOST_VARIANTS).find(|variant| !differs(variant));
+        Identity::Build { id, variant: free.unwrap_or(Identity::MOST_VARIANTS) }
     }
 
     /// Takes an object as new, or as one that is known and whose file may have been missing until now.
@@ -312,57 +277,6 @@ impl Objects {
     }
 }
 
-impl Object {
-    /// An object that was never opened.
-    #[cfg(test)]
-    pub(crate) fn named(path: &str, build_id: Option<BuildId>) -> Self {
-        Self {
-            name: String::from_utf8_lossy(short_name(path.as_bytes())).into(),
-            path: path.into(),
-            build_id,
-            backing: BackingFile::Unreadable(Unreadable::Gone),
-            stamp: None,
-            root: Root::ours(),
-            last_seen: 0,
-            failures: 0,
-        }
-    }
-
-    /// The file at a path that the object, or who built it, names: below the root of its process, or else below ours.
-    /// A path proves nothing, so the file must.
-    #[must_use]
-    pub fn find_companion(&self, path: &Path, belongs: impl Fn(&File) -> bool) -> Option<File> {
-        let roots = [&self.root, &Root::ours()];
-        roots.into_iter().filter_map(|root| root.open(path).ok()).find(belongs)
-    }
-
-    fn is_open(&self) -> bool {
-        matches!(self.backing, BackingFile::Open(_))
-    }
-
-    /// Whether this file has the content that was mapped. A build id proves it even when the file was copied or touched.
-    fn is_held_by(&self, file: &File) -> bool {
-        FileStamp::of(file) == self.stamp || (self.build_id.is_some() && build_id(file) == self.build_id)
-    }
-
-    /// Whether another mapping of this file needs no second look at it.
-    fn is_settled(&self, mapped: Option<MappedFile>) -> bool {
-        match &self.backing {
-            // An inode stays the same when a file is written anew.
-            BackingFile::Open(file) if !matches!(mapped, Some(MappedFile::BuildId(_))) => {
-                FileStamp::of(file) == self.stamp
-            }
-            BackingFile::Open(_)
-            | BackingFile::Vdso
-            | BackingFile::Vsyscall
-            | BackingFile::Unreadable(Unreadable::NoFile) => true,
-            BackingFile::Closed => matches!(mapped, Some(MappedFile::BuildId(_))),
-            // Another process may show it.
-            BackingFile::Unreadable(_) => self.failures > MAX_FAILURES,
-        }
-    }
-}
-
 /// Opens an object; `None` when the file holds none.
 fn open_object(tgid: Tgid, mapped: &Mapped, path: &[u8]) -> Option<(Identity, Object)> {
     let backing = match path {
@@ -383,7 +297,7 @@ fn open_object(tgid: Tgid, mapped: &Mapped, path: &[u8]) -> Option<(Identity, Ob
     };
     let build_id = mapped_id.or(file_id);
     let identity = match (build_id, stamp, mapped.file) {
-        (Some(id), ..) => Identity::BuildId(id),
+        (Some(id), ..) => Identity::Build { id, variant: 0 },
         (None, Some(stamp), _) => Identity::File(stamp),
         (None, None, Some(MappedFile::Inode { device, inode })) => Identity::Inode { device, inode },
         _ => Identity::Name(path.to_vec()),
@@ -403,6 +317,8 @@ fn open_object(tgid: Tgid, mapped: &Mapped, path: &[u8]) -> Option<(Identity, Ob
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
     use crate::processes::scan;
 

@@ -62,16 +62,18 @@ impl PerfMaps {
         }
     }
 
-    /// The map of a process.
+    /// The map of a process: the file at its place now, since maps are also written at the end and put in the place of older ones (as
+    /// perf-map-agent does); else the one that was there.
     ///
     /// # Errors
     ///
     /// When there is none, or it belongs neither to root nor to the process's user, or is no regular file.
     pub fn open(&self, tgid: Tgid) -> io::Result<Arc<File>> {
         let writer = self.processes.get(&tgid).and_then(Option::as_ref).ok_or(io::ErrorKind::NotFound)?;
-        match &writer.map {
-            Some(map) => Ok(Arc::clone(map)),
-            None => Ok(Arc::new(writer.open()?)),
+        match (writer.open(), &writer.map) {
+            (Ok(map), _) => Ok(Arc::new(map)),
+            (Err(_), Some(map)) => Ok(Arc::clone(map)),
+            (Err(error), None) => Err(error),
         }
     }
 
@@ -143,6 +145,11 @@ mod tests {
         maps.notice(Tgid(7));
         fs::remove_file(folder.path().join("perf-3.map")).unwrap();
         assert!(maps.open(Tgid(7)).is_ok());
+        // One that took its place counts.
+        fs::write(folder.path().join("perf-3.map"), "1000 10 fresh").unwrap();
+        text.clear();
+        maps.open(Tgid(7)).unwrap().read_to_string(&mut text).unwrap();
+        assert_eq!(text, "1000 10 fresh");
     }
 
     #[test]

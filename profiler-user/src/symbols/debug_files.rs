@@ -22,7 +22,9 @@ pub(super) fn find(object: &Object, elf: &ElfFile, folders: &[PathBuf]) -> Optio
     let by_build_id = object.build_id.into_iter().flat_map(|id| build_id_paths(&id, &folders));
     let by_link = elf.debug_link.iter().flat_map(|(name, _)| link_paths(&object.path, name, &folders));
     let crc = elf.debug_link.as_ref().map(|&(_, crc)| crc);
-    let belongs = |file: &File| belongs(file, object.build_id, crc);
+    let belongs = |file: &File| {
+        belongs(file, object.build_id, crc) && ElfFile::read(file).is_ok_and(|debug| elf.has_code_of(&debug))
+    };
     by_build_id.chain(by_link).find_map(|path| object.find_companion(&path, belongs))
 }
 

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read as _};
 
-use object::elf::{PF_X, SHF_COMPRESSED};
+use object::elf::{PF_X, SHF_COMPRESSED, SHF_EXECINSTR};
 use object::read::ReadCache;
 use object::{Object as _, ObjectSection as _, ObjectSegment as _, SectionFlags, SectionKind, SegmentFlags};
 
@@ -19,6 +19,8 @@ pub(super) struct ElfFile {
     pub(super) has_exports: bool,
     /// Whether it has a table of jumps to functions of other objects.
     pub(super) has_linkage_table: bool,
+    /// Name, address and size of the sections that hold code.
+    code: Vec<(Vec<u8>, u64, u64)>,
     /// Size of its DWARF unit entries in bytes, 0 without.
     pub(super) debug_info: u64,
     /// Name and CRC-32 of its separate debug file.
@@ -58,12 +60,17 @@ impl ElfFile {
             has_symbols: false,
             has_exports: false,
             has_linkage_table: false,
+            code: Vec::new(),
             debug_info: 0,
             debug_link: elf.gnu_debuglink().ok().flatten().map(|(name, crc)| (name.to_vec(), crc)),
             decompressed: 0,
             mini_symbols: None,
         };
         for section in elf.sections() {
+            let is_code = matches!(section.flags(), SectionFlags::Elf { sh_flags } if sh_flags & u64::from(SHF_EXECINSTR) != 0);
+            if is_code && let Ok(name) = section.name_bytes() {
+                found.code.push((name.to_vec(), section.address(), section.size()));
+            }
             let in_file = section.file_range().is_some_and(|(_, size)| size > 0);
             if !in_file || section.kind() == SectionKind::UninitializedData {
                 continue;
@@ -86,6 +93,12 @@ impl ElfFile {
             }
         }
         Ok(found)
+    }
+
+    /// Whether a separate debug file has its code where this file has it. A build id alone does not prove that: programs that rewrite code keep
+    /// that of the original. Without section headers there is nothing to compare.
+    pub(super) fn has_code_of(&self, debug: &Self) -> bool {
+        self.code.is_empty() || debug.code.is_empty() || self.code == debug.code
     }
 
     /// Refuses a file whose sections would fill all memory when they are decompressed, as they claim or really are.

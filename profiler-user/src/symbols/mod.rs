@@ -5,6 +5,7 @@ mod debug_files;
 mod debuginfod;
 mod dwarf;
 mod elf;
+mod enclosing;
 mod guard;
 mod jit;
 mod kernel;

@@ -13,7 +13,8 @@ use super::dwarf::{Code, Dwarf, Files};
 use super::elf::ElfFile;
 use super::names::Style;
 use super::{
-    NamedCode, NoName, Resolution, SymbolOptions, debug_files, guard, linkage, trampoline, vdso, vsyscall,
+    NamedCode, NoName, Resolution, SymbolOptions, debug_files, enclosing, guard, linkage, trampoline, vdso,
+    vsyscall,
 };
 use crate::processes::{BackingFile, Object, ObjectId, Objects};
 use crate::profile::Line;
@@ -112,8 +113,13 @@ struct Batch {
 /// Where names are. A file stays open as long as its names are asked for by its descriptor.
 enum NameSource {
     LinkageTables(Arc<File>),
-    Dwarf { path: PathBuf, file: Arc<File> },
+    Dwarf {
+        path: PathBuf,
+        file: Arc<File>,
+    },
     SymbolTable(Arc<File>),
+    /// The same symbols, where one that encloses others is asked for.
+    Enclosing(Arc<File>),
 }
 
 impl Batch {
@@ -131,6 +137,7 @@ impl Batch {
         if let Some(debug) = debug
             && let Ok(debug_elf) = ElfFile::read(&debug)
             && debug_elf.check_sizes().is_ok()
+            && elf.has_code_of(&debug_elf)
         {
             has_symbols |= debug_elf.has_symbols || debug_elf.debug_info > 0;
             let path = fs::read_link(descriptor_path(&debug)).unwrap_or_default();
@@ -186,6 +193,11 @@ struct Found {
 }
 
 impl Found {
+    /// A name that no other source knows better, if there is one.
+    fn surely(name: Option<String>) -> Self {
+        Self { covers: name.is_some(), function: name, ..Self::default() }
+    }
+
     fn improve(&mut self, other: Self) {
         if other.function.is_some() && (other.covers || self.function.is_none()) {
             (self.function, self.covers) = (other.function, other.covers);
@@ -230,19 +242,14 @@ impl NameSource {
         let wanted = options.inlines && elf.debug_info <= MAX_DEBUG_INFO;
         let dwarf = elf.debug_info > 0 && (wanted || !elf.has_symbols);
         let dwarf = dwarf.then(|| Self::Dwarf { path, file: Arc::clone(&file) });
-        dwarf.into_iter().chain([Self::SymbolTable(file)])
+        dwarf.into_iter().chain([Self::SymbolTable(Arc::clone(&file)), Self::Enclosing(file)])
     }
 
     /// Names for these addresses, in their order; `None` when there are none at all.
     fn names(&self, object: &Object, addresses: &[u64], options: &SymbolOptions) -> Option<Vec<Found>> {
         match self {
             Self::LinkageTables(file) => {
-                let found = |name: Option<String>| Found {
-                    covers: name.is_some(),
-                    function: name,
-                    ..Found::default()
-                };
-                Some(linkage::targets(file, addresses).ok()?.into_iter().map(found).collect())
+                Some(linkage::targets(file, addresses).ok()?.into_iter().map(Found::surely).collect())
             }
             Self::Dwarf { path, file } => {
                 let files = Files::default();
@@ -251,6 +258,9 @@ impl NameSource {
                 Some(addresses.iter().map(found).collect())
             }
             Self::SymbolTable(file) => symbols(file, addresses),
+            Self::Enclosing(file) => {
+                Some(enclosing::names(file, addresses)?.into_iter().map(Found::surely).collect())
+            }
         }
     }
 }
