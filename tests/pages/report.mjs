@@ -14,7 +14,7 @@ await withPage(file, file, {}, async (page) => {
   // The header.
   assert.match(await text(page, "#summary"), /samples of cpu-clock/);
   const labels = await page.locator("#header dt").allTextContents();
-  for (const label of ["event", "counter", "lost", "stacks", "names"]) assert.ok(labels.includes(label), labels.join());
+  for (const label of ["event", "counter", "quality"]) assert.ok(labels.includes(label), labels.join());
 
   // The table: sorted by self, and by what is clicked.
   const self = await rowNames(page);
@@ -94,6 +94,19 @@ await withPage(file, file, {}, async (page) => {
   const byKind = await looks(page);
   await page.locator("#color").selectOption("object");
   await until("colours by object show", () => looks(page), differs(byKind));
+
+  // Own code alone: what leads to it is gone, what it calls is not, and a function of the table is still chosen there.
+  const everything = await looks(page);
+  const own = page.locator("#own");
+  await own.check();
+  const less = await until("own code alone shows", () => looks(page), differs(everything));
+  await canvas.focus();
+  for (let step = 0; step < 3; step++) await page.keyboard.press("ArrowDown");
+  assert.doesNotMatch(await text(page, "#status"), /_start|__libc_start|clone3|std::/);
+  await page.screenshot({ path: path.join(pictures, "report-own-code.png") });
+  await page.keyboard.press("Escape");
+  await own.uncheck();
+  await until("all code shows again", () => looks(page), differs(less));
 
   // Threads have a table too.
   await page.locator("#tables button", { hasText: "Threads" }).click();
