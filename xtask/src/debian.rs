@@ -13,6 +13,7 @@ use crate::{
 pub(crate) const FOR_TESTS: &[Package] = &[
     Package { name: "gcc", probe: Probe::Command("gcc") },
     Package { name: "g++", probe: Probe::Command("g++") },
+    Package { name: "clang", probe: Probe::Command("clang++") },
     Package { name: "libc6-dev", probe: Probe::File("/usr/include/stdio.h") },
     Package { name: "binutils", probe: Probe::Command("ld") },
     Package { name: "util-linux", probe: Probe::Command("setpriv") },

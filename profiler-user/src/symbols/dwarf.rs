@@ -19,13 +19,15 @@ use typed_arena::Arena;
 
 use super::debug_files;
 use super::elf::ElfFile;
+use super::rust_paths;
+use super::scopes::Scopes;
 use crate::kernel::BuildId;
 use crate::processes::Object;
 use crate::profile::Line;
 
 /// All machines supported are little-endian.
-type Bytes<'a> = gimli::EndianSlice<'a, gimli::LittleEndian>;
-type Sections<'a> = gimli::Dwarf<Bytes<'a>>;
+pub(super) type Bytes<'a> = gimli::EndianSlice<'a, gimli::LittleEndian>;
+pub(super) type Sections<'a> = gimli::Dwarf<Bytes<'a>>;
 
 /// Files in memory: mapped, and what was compressed in them.
 #[derive(Default)]
@@ -45,6 +47,7 @@ pub(super) struct Code {
 /// The DWARF of an object.
 pub(super) struct Dwarf<'a> {
     context: Context<Bytes<'a>>,
+    scopes: Scopes<'a>,
     package: Option<gimli::DwarfPackage<Bytes<'a>>>,
     object: &'a Object,
     files: &'a Files,
@@ -71,7 +74,7 @@ impl<'a> Dwarf<'a> {
         sections.populate_abbreviations_cache(gimli::AbbreviationsCacheStrategy::Duplicates);
         let context = Context::from_dwarf(sections).ok()?;
         let package = [path, &object.path].into_iter().find_map(|path| files.package(object, path));
-        Some(Self { context, package, object, files })
+        Some(Self { context, scopes: Scopes::default(), package, object, files })
     }
 
     /// The function at an address, and the functions inlined there, outermost first; `None` when the address is in no unit.
@@ -85,21 +88,53 @@ impl<'a> Dwarf<'a> {
                 }
             }
         };
-        let mut functions = Vec::new();
-        while let Some(frame) = frames.next().ok()? {
-            let function = frame.function.and_then(|name| {
-                let shown = name.demangle().ok()?.into_owned();
-                let has_paths =
-                    matches!(name.language, Some(gimli::DW_LANG_Rust)) || name.language.is_some_and(is_cpp);
-                let is_whole = !has_paths || name.raw_name().is_ok_and(|raw| raw != shown);
-                Some((shown, is_whole))
-            });
-            let (name, is_whole) = function.map_or((None, false), |(name, is_whole)| (Some(name), is_whole));
+        let (mut functions, mut unit) = (Vec::new(), None);
+        let mut next = frames.next().ok()?;
+        while let Some(frame) = next {
+            next = frames.next().ok()?;
             let line = frame.location.and_then(|at| Some(Line { file: at.file?.into(), number: at.line? }));
-            functions.push(Code { name, is_whole, line });
+            let name = frame.function.and_then(|name| {
+                let shown = name.demangle().ok()?.into_owned();
+                let is_demangled = name.raw_name().is_ok_and(|raw| raw != shown);
+                Some((shown, is_demangled))
+            });
+            let Some((name, is_demangled)) = name else {
+                functions.push(Code { name: None, is_whole: false, line });
+                continue;
+            };
+            let mut code = Code { name: Some(name), is_whole: true, line };
+            if !is_demangled
+                && let Some(entry) = frame.dw_die_offset
+                && let Some(unit) =
+                    *unit.get_or_insert_with(|| self.context.find_dwarf_and_unit(address).skip_all_loads())
+            {
+                let language = self.scopes.language(unit);
+                code.is_whole = !language.is_some_and(has_paths);
+                // The symbol table has the whole name of the function that the last frame is; the others are inlined.
+                if next.is_some()
+                    && let Some(whole) = self.whole_name(&code, language, unit, entry)
+                {
+                    (code.name, code.is_whole) = (Some(whole), true);
+                }
+            }
+            functions.push(code);
         }
         functions.reverse();
         (!functions.is_empty()).then_some(functions)
+    }
+
+    /// The name of an inlined function with the path that its own lacks, as far as it can be known.
+    fn whole_name(
+        &self,
+        code: &Code,
+        language: Option<gimli::DwLang>,
+        unit: gimli::UnitRef<'_, Bytes<'a>>,
+        entry: gimli::UnitOffset,
+    ) -> Option<String> {
+        if language == Some(gimli::DW_LANG_Rust) {
+            return rust_paths::in_module(&code.line.as_ref()?.file, code.name.as_ref()?);
+        }
+        self.scopes.name(unit, entry)
     }
 
     /// A unit that was split off: from the package, where its compiler wrote it, or from beside the object.
@@ -128,7 +163,13 @@ impl<'a> Dwarf<'a> {
     }
 }
 
-fn is_cpp(language: gimli::DwLang) -> bool {
+/// Whether names of functions have paths in this language.
+fn has_paths(language: gimli::DwLang) -> bool {
+    language == gimli::DW_LANG_Rust || is_cpp(language)
+}
+
+/// Whether a language is C++.
+pub(super) fn is_cpp(language: gimli::DwLang) -> bool {
     matches!(
         language,
         gimli::DW_LANG_C_plus_plus

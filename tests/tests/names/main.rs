@@ -2,6 +2,7 @@
 
 mod debug_files;
 mod files;
+mod inlined;
 mod kinds;
 mod namespaces;
 mod program;

@@ -32,7 +32,7 @@ fn pprof(arguments: &[&str], file: &Path) -> Result<String> {
 fn record(folder: &Path) -> Result<()> {
     ["x.pb.gz", "x.json", "x.folded"]
         .iter()
-        .fold(Bpfprof::clock(["--counters", "page-faults"]), |run, output| run.output(&folder.join(output)))
+        .fold(Bpfprof::clock(["--counters", "page-faults", "--inlines", "all"]), |run, output| run.output(&folder.join(output)))
         .shell("matrix --seconds 1; spin alpha,beta 0.3 --threads 2")
         .succeed()?;
     Ok(())
