@@ -102,7 +102,7 @@ pub fn is_kernel(frame: &str) -> bool {
     frame.ends_with("_[k]")
 }
 
-/// Whether a frame has the name of a function, not one that stands in for it: `[object+0xoffset]`, `[unknown]`.
+/// Whether a frame has the name of a function, not one that stands in for it: `[object+0xaddress]`, `[unknown]`.
 #[must_use]
 pub fn is_named(frame: &str) -> bool {
     !frame.starts_with('[')

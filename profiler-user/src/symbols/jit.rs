@@ -20,7 +20,7 @@ const MAX_LINE: u64 = 1 << 12;
 /// Resolves these addresses of a process, in their order.
 pub(super) fn resolve(maps: &PerfMaps, tgid: Tgid, addresses: &[UserAddress]) -> Vec<Resolution> {
     let Ok(file) = maps.open(tgid) else {
-        return vec![Resolution::Unnamed(NoName::NoPerfMap); addresses.len()];
+        return vec![Resolution::unnamed(NoName::NoPerfMap); addresses.len()];
     };
     let named = names(&file, addresses);
     let resolutions = addresses.iter().map(|address| match named.get(address) {
@@ -28,7 +28,7 @@ pub(super) fn resolve(maps: &PerfMaps, tgid: Tgid, addresses: &[UserAddress]) ->
             let function = NamedCode { name: name.clone(), line: None };
             Resolution::Named { function, inlined: Vec::new() }
         }
-        None => Resolution::Unnamed(NoName::NotCovered),
+        None => Resolution::unnamed(NoName::NotCovered),
     });
     resolutions.collect()
 }

@@ -30,7 +30,7 @@ pub(crate) use names::without_generics;
 
 use crate::processes::{ObjectId, Objects, Unreadable};
 use crate::profile::{Header, Line, Profile, RawFrame, Recording};
-use crate::types::{FileOffset, KernelAddress, Tgid, UserAddress};
+use crate::types::{ElfAddress, FileOffset, KernelAddress, Tgid, UserAddress};
 
 /// What to resolve, and from where.
 #[derive(Clone, Debug)]
@@ -51,7 +51,19 @@ enum Resolution {
     /// A function, and the functions inlined at this address, outermost first.
     Named { function: NamedCode, inlined: Vec<NamedCode> },
     /// No name, for a reason that is counted for its object.
-    Unnamed(NoName),
+    Unnamed {
+        why: NoName,
+        /// What stands in for it: the start of its function where call-frame information tells it, else the place itself; `None` in an
+        /// object that cannot be read, and in code without a file.
+        start: Option<ElfAddress>,
+    },
+}
+
+impl Resolution {
+    /// No name, and no address that stands in for it.
+    const fn unnamed(why: NoName) -> Self {
+        Self::Unnamed { why, start: None }
+    }
 }
 
 /// A function, at a line of its source where that is known.

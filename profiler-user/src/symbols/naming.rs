@@ -11,7 +11,7 @@ use crate::profile::{
     EventId, Frame, FrameId, FrameKind, Function, Header, Mapping, MappingId, ObjectLack, Profile, RawFrame,
     RawStack, Recording, Sample, StackId, StackState, StacksInfo, TaskId,
 };
-use crate::types::{FileOffset, Tgid, UserAddress};
+use crate::types::{ElfAddress, FileOffset, Tgid, UserAddress};
 
 /// All names that a recording needs.
 pub(super) struct Names<'a> {
@@ -75,20 +75,20 @@ impl<'a> Names<'a> {
     }
 
     fn name_frame(&self, frame: RawFrame, profile: &mut Profile) -> NamedFrame {
-        let mut unnamed = None;
+        let (mut unnamed, mut start) = (None, None);
         let (code, inlined) = match self.resolution(frame) {
             Some((_, Resolution::Named { function, inlined })) => {
                 (Some(function.clone()), inlined.as_slice())
             }
-            Some((nameless, Resolution::Unnamed(why))) => {
-                unnamed = Some((nameless, why.clone()));
+            Some((nameless, Resolution::Unnamed { why, start: known })) => {
+                (unnamed, start) = (Some((nameless, why.clone())), *known);
                 (None, &[][..])
             }
             None => (self.kernel_function(frame), &[][..]),
         };
         let kind = if matches!(frame, RawFrame::Kernel(_)) { FrameKind::Kernel } else { FrameKind::User };
         let name = code.as_ref().map(|code| code.name.clone());
-        let code = code.unwrap_or_else(|| NamedCode { name: self.stand_in(frame), line: None });
+        let code = code.unwrap_or_else(|| NamedCode { name: self.stand_in(frame, start), line: None });
         let place = Place { mapping: profile.add_mapping(self.mapping(frame)), address: address(frame) };
         let mut frames = vec![place.add_frame(profile, code, kind)];
         frames.extend(inlined.iter().map(|code| place.add_frame(profile, code.clone(), FrameKind::Inlined)));
@@ -127,11 +127,13 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// What a frame without a name is called.
-    fn stand_in(&self, frame: RawFrame) -> String {
+    /// What a frame without a name is called, in a function that begins here. In an object that cannot be read its place in the file is all
+    /// that is known.
+    fn stand_in(&self, frame: RawFrame, start: Option<ElfAddress>) -> String {
         match frame {
             RawFrame::User { object, offset } => {
-                format!("[{}+{:#x}]", self.objects.get(object).name, offset.0)
+                let start = start.map_or(offset.0, |start| start.0);
+                format!("[{}+{start:#x}]", self.objects.get(object).name)
             }
             RawFrame::Anonymous { .. } => MADE.into(),
             RawFrame::Kernel(_) | RawFrame::UnknownUser => "[unknown]".into(),

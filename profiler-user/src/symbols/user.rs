@@ -18,7 +18,8 @@ use super::{
 };
 use crate::processes::{BackingFile, Object, ObjectId, Objects};
 use crate::profile::Line;
-use crate::types::FileOffset;
+use crate::types::{ElfAddress, FileOffset};
+use crate::unwind;
 
 /// Longest time that one object may take. The largest programs with full debug information take a few seconds.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
@@ -33,7 +34,7 @@ pub(super) fn resolve(
     offsets: &[FileOffset],
     options: &SymbolOptions,
 ) -> Vec<Resolution> {
-    let unnamed = |why: NoName| vec![Resolution::Unnamed(why); offsets.len()];
+    let unnamed = |why: NoName| vec![Resolution::unnamed(why); offsets.len()];
     let object = objects.get(id);
     let file = match (&object.backing, objects.file(id)) {
         (BackingFile::Vdso, _) => match vdso::image() {
@@ -68,7 +69,7 @@ fn old_system_call(offset: FileOffset) -> Resolution {
         Some(name) => {
             Resolution::Named { function: NamedCode { name: name.into(), line: None }, inlined: Vec::new() }
         }
-        None => Resolution::Unnamed(NoName::NotCovered),
+        None => Resolution::unnamed(NoName::NotCovered),
     }
 }
 
@@ -153,15 +154,15 @@ impl Batch {
     }
 
     fn resolve(self, offsets: &[FileOffset]) -> Vec<Resolution> {
-        let addresses: Vec<Option<u64>> =
-            offsets.iter().map(|&offset| self.elf.address(offset).map(|address| address.0)).collect();
+        let addresses: Vec<Option<ElfAddress>> =
+            offsets.iter().map(|&offset| self.elf.address(offset)).collect();
         let mut found: Vec<Found> = Vec::new();
         found.resize_with(offsets.len(), Found::default);
         for source in &self.sources {
             // The names of one are enough for most; the next is asked for what is left, or was only guessed.
             let open: Vec<usize> =
                 (0..offsets.len()).filter(|&at| addresses[at].is_some() && !found[at].covers).collect();
-            let asked: Vec<u64> = open.iter().filter_map(|&at| addresses[at]).collect();
+            let asked: Vec<u64> = open.iter().filter_map(|&at| Some(addresses[at]?.0)).collect();
             if asked.is_empty() {
                 break;
             }
@@ -176,7 +177,24 @@ impl Batch {
                 *found = Found { function: Some(name.into()), covers: true, ..Found::default() };
             }
         }
-        found.into_iter().map(|found| found.resolution(&self.missing, &self.options)).collect()
+        let starts = self.starts(&found, &addresses);
+        let found = found.into_iter().zip(starts);
+        found.map(|(found, start)| found.resolution(&self.missing, start, &self.options)).collect()
+    }
+
+    /// What stands in for the names that were not found: where the functions begin, or the addresses themselves.
+    fn starts(&self, found: &[Found], addresses: &[Option<ElfAddress>]) -> Vec<Option<ElfAddress>> {
+        let unnamed = |at: &usize| found[*at].function.is_none();
+        let (places, asked): (Vec<usize>, Vec<ElfAddress>) =
+            (0..found.len()).filter(unnamed).filter_map(|at| Some((at, addresses[at]?))).unzip();
+        let mut starts = vec![None; found.len()];
+        if !asked.is_empty() {
+            let answers = unwind::function_starts(&self.file, &asked);
+            for ((at, address), start) in places.into_iter().zip(asked).zip(answers) {
+                starts[at] = start.or(Some(address));
+            }
+        }
+        starts
     }
 }
 
@@ -208,10 +226,12 @@ impl Found {
         }
     }
 
-    fn resolution(self, missing: &NoName, options: &SymbolOptions) -> Resolution {
+    fn resolution(self, missing: &NoName, start: Option<ElfAddress>, options: &SymbolOptions) -> Resolution {
         let style = Style { strip_generics: options.strip_generics };
         let shown = |name: &str, line| NamedCode { name: style.apply(name), line };
-        let Some(name) = self.function else { return Resolution::Unnamed(missing.clone()) };
+        let Some(name) = self.function else {
+            return Resolution::Unnamed { why: missing.clone(), start };
+        };
         let inlined = self.inlined.into_iter().filter(|_| options.inlines);
         Resolution::Named {
             function: shown(&name, self.line),

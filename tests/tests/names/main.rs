@@ -10,3 +10,4 @@ mod recorded;
 mod rows;
 mod runtime_code;
 mod short_processes;
+mod stripped;
