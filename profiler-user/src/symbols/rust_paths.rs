@@ -25,7 +25,7 @@ fn module(file: &str) -> Option<Vec<String>> {
     }
     // Each program in `src/bin` is a crate.
     let krate = if modules.first() == Some(&"bin") && modules.len() > 1 {
-        modules.drain(..2).last().map(|program| vec![program.to_owned()])
+        modules.drain(..2).next_back().map(|program| vec![program.to_owned()])
     } else {
         crate_of(&parts)
     };

@@ -26,7 +26,7 @@ const MAX_FUNCTIONS: usize = 16;
 /// Longest name that is put together, in bytes.
 const MAX_NAME: usize = 1 << 16;
 
-/// Scopes of all units of an object together, of 16 bytes each. The largest programs have about a million in the units that a profile needs.
+/// Scopes of all units of an object together, of 16 bytes each: 64 MiB. What is beyond keeps its bare names.
 const MAX_INDEXED: usize = 1 << 22;
 
 /// Entries in a class among which its call operator is looked for.
@@ -59,9 +59,12 @@ struct Unit<'a> {
     dwarf: gimli::Unit<Bytes<'a>>,
     language: Option<gimli::DwLang>,
     index: OnceCell<ScopeIndex>,
-    /// The numbers of unnamed types, by the scope they are in.
-    numbers: RefCell<HashMap<Option<ScopeId>, Rc<HashMap<ScopeId, String>>>>,
+    /// What unnamed types are called, by the scope they are in.
+    numbers: RefCell<HashMap<Option<ScopeId>, Rc<Numbers>>>,
 }
+
+/// What the unnamed types of a scope are called.
+type Numbers = HashMap<ScopeId, String>;
 
 /// Place of an entry.
 #[derive(Clone)]
@@ -251,7 +254,7 @@ impl<'a> Scopes<'a> {
 
     /// What the types without a name are called that are in the same scope as this one: numbered by their order in the source, which is the same in
     /// every build.
-    fn numbers(&self, scope: &Place<'_, 'a>, id: ScopeId) -> Rc<HashMap<ScopeId, String>> {
+    fn numbers(&self, scope: &Place<'_, 'a>, id: ScopeId) -> Rc<Numbers> {
         let index = self.index(&scope.unit);
         let owner = index.owner(id);
         if let Some(known) = scope.unit.numbers.borrow().get(&owner) {
@@ -281,7 +284,7 @@ impl<'a> Scopes<'a> {
             };
             Some((id, name))
         });
-        let numbers = Rc::new(numbers.collect::<HashMap<_, _>>());
+        let numbers = Rc::new(numbers.collect::<Numbers>());
         scope.unit.numbers.borrow_mut().insert(owner, Rc::clone(&numbers));
         numbers
     }

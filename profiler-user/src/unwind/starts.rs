@@ -202,7 +202,7 @@ mod tests {
         for at in [18, 42] {
             data[at + 4..at + 8].fill(0);
         }
-        let source = Source::DebugFrame { frames: data, code: vec![CODE..CODE + 0x100] };
+        let source = Source::DebugFrame { frames: data, code: vec![0..8, CODE..CODE + 0x100] };
         assert_eq!(
             found(source, &[CODE + 9, CODE, CODE + 0xff, CODE + 0x100]),
             [Some(CODE + 8), None, Some(CODE + 0x40), None]

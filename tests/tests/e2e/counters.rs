@@ -132,7 +132,10 @@ fn counters_by_name_are_refused_and_those_of_sets_are_reported() -> Result<()> {
     let names: Vec<&str> = missing.iter().map(|missing| missing.name.as_str()).collect();
     assert_eq!(names, ["cycles", "instructions", "LLC-load-misses", "branch-misses"]);
     ensure!(missing.iter().all(|missing| !missing.reason.is_empty()), "{missing:?}");
-    ensure!(run.stderr.contains("so that there is no IPC"), "{}", run.stderr);
+    ensure!(run.stderr.contains("(no IPC, "), "{}", run.stderr);
+    let all =
+        Bpfprof::new(["--counters", "default", "--verbose"]).workload("spin", &["alpha", "0.2"]).succeed()?;
+    ensure!(all.stderr.contains("so that there is no IPC"), "{}", all.stderr);
     Ok(())
 }
 

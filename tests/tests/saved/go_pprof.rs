@@ -32,7 +32,9 @@ fn pprof(arguments: &[&str], file: &Path) -> Result<String> {
 fn record(folder: &Path) -> Result<()> {
     ["x.pb.gz", "x.json", "x.folded"]
         .iter()
-        .fold(Bpfprof::clock(["--counters", "page-faults", "--inlines", "all"]), |run, output| run.output(&folder.join(output)))
+        .fold(Bpfprof::clock(["--counters", "page-faults", "--inlines", "all"]), |run, output| {
+            run.output(&folder.join(output))
+        })
         .shell("matrix --seconds 1; spin alpha,beta 0.3 --threads 2")
         .succeed()?;
     Ok(())
@@ -202,7 +204,7 @@ fn a_file_that_pprof_wrote_anew_still_tells_the_same() -> Result<()> {
     let (anew, json) = (folder.path().join("anew.pb.gz"), folder.path().join("anew.json"));
     let output = format!("-output={}", anew.display());
     pprof(&["-proto", &output], &folder.path().join("x.pb.gz"))?;
-    Bpfprof::new(["report"]).args([&anew]).output(&json).succeed()?;
+    Bpfprof::new(["report", "--inlines", "all"]).args([&anew]).output(&json).succeed()?;
     let (before, after) = (Report::read(&folder.path().join("x.json"))?, Report::read(&json)?);
     assert_eq!(before.header.weight, after.header.weight);
     let weights = |report: &Report| -> Vec<(String, String, u64, u64)> {
