@@ -3,6 +3,7 @@
 //! Data flows one way: [`events`] → [`kernel`] → [`record`] (drain) → [`profile`] → [`output`]; [`processes`] and [`symbols`] say what
 //! addresses mean. See `ARCHITECTURE.md`.
 
+mod bounded_file;
 pub mod cache_folder;
 pub mod cli;
 pub mod diff;
@@ -16,6 +17,7 @@ mod pprof;
 mod precedence;
 mod present;
 mod printable;
+mod privileges;
 pub mod processes;
 pub mod profile;
 pub mod record;

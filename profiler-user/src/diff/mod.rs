@@ -9,6 +9,7 @@ use crate::cli::{DiffFormat, DiffOptions, Verbosity};
 use crate::output::file::OutputFile;
 use crate::output::{counted, write_diff_json, write_diff_svg, write_diff_table};
 use crate::present::{fill, print, print_headers, terminal_width};
+use crate::privileges;
 use crate::profile::Profile;
 use crate::profile::diff::{Diff, comparable};
 use crate::saved;
@@ -23,6 +24,7 @@ const REGRESSION: u8 = 3;
 ///
 /// When a file holds no profile, they cannot be compared, or an output cannot be written.
 pub fn run(options: &DiffOptions) -> anyhow::Result<ExitCode> {
+    privileges::drop_those_of_the_file();
     // Before the files are read: a mistake in an output should not take that long to be found.
     let mut files = Vec::new();
     for (path, format) in &options.outputs {

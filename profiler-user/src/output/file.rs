@@ -41,16 +41,30 @@ impl OutputFile {
     ///
     /// When the folder does not exist or cannot be written, or the path is a folder.
     pub fn create(path: &Path) -> io::Result<Self> {
+        Self::with_mode(path, 0o666)
+    }
+
+    /// The same for its owner alone; a file that takes the place of another may be read by those who could read that.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::create`].
+    pub fn create_private(path: &Path) -> io::Result<Self> {
+        let mode = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file);
+        Self::with_mode(path, mode.map_or(0o600, |metadata| metadata.permissions().mode() & 0o666 | 0o600))
+    }
+
+    fn with_mode(path: &Path, mode: u32) -> io::Result<Self> {
         if path.is_dir() {
             return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder"));
         }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
-        let temporary = match rustix::fs::open(folder, flags, Mode::from_raw_mode(0o666)) {
+        let temporary = match rustix::fs::open(folder, flags, Mode::from_raw_mode(mode)) {
             Ok(file) => Temporary::Unnamed(file.into()),
             Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => {
                 let named = temporary_name(|name| {
-                    name.permissions(fs::Permissions::from_mode(0o666)).tempfile_in(folder)
+                    name.permissions(fs::Permissions::from_mode(mode)).tempfile_in(folder)
                 })?;
                 unfinished().push(named.path().to_path_buf());
                 Temporary::Named(named)

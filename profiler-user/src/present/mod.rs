@@ -37,9 +37,12 @@ impl Outputs {
         let mut files = Vec::new();
         for Output { place, format } in &options.outputs {
             if let Place::File(path) = place {
-                let file =
-                    OutputFile::create(path).with_context(|| format!("cannot write {}", path.display()))?;
-                files.push((file, *format));
+                let file = match format {
+                    // It has addresses of all code, and names of all processes.
+                    Format::Pprof => OutputFile::create_private(path),
+                    _ => OutputFile::create(path),
+                };
+                files.push((file.with_context(|| format!("cannot write {}", path.display()))?, *format));
             }
         }
         let asked_for_stdout = options.outputs.iter().any(|output| output.place == Place::Stdout);
@@ -72,20 +75,24 @@ impl Outputs {
         self.stdout == Stdout::Folded
     }
 
-    /// Writes everything, files first.
+    /// Writes everything, files first. One that fails does not keep the others from being written.
     pub(crate) fn write(mut self, profile: &Profile) -> anyhow::Result<()> {
-        let mut written = Vec::new();
+        let (mut written, mut failures) = (Vec::new(), Vec::new());
         let mut line = StatusLine::new(self.verbosity > Verbosity::Quiet);
         for (file, format) in self.files.drain(..) {
             line.show(format_args!("writing {}", file.path().display()));
-            written.push(fill(file, format.describe(), |to| output::write(profile, format, &self.view, to))?);
+            match fill(file, format.describe(), |to| output::write(profile, format, &self.view, to)) {
+                Ok(told) => written.push(told),
+                Err(error) => failures.push(error),
+            }
         }
         drop(line);
-        match self.stdout {
-            Stdout::Folded => print(|to| output::write(profile, Format::Folded, &self.view, to))?,
-            Stdout::Table => print(|to| self.write_table(profile, terminal_width(), to))?,
-            Stdout::Nothing => {}
-        }
+        let printed = match self.stdout {
+            Stdout::Folded => print(|to| output::write(profile, Format::Folded, &self.view, to)),
+            Stdout::Table => print(|to| self.write_table(profile, terminal_width(), to)),
+            Stdout::Nothing => Ok(()),
+        };
+        failures.extend(printed.err());
         if self.verbosity > Verbosity::Quiet {
             print_header(&profile.header, self.verbosity);
             if self.stdout != Stdout::Table {
@@ -94,7 +101,9 @@ impl Outputs {
             }
             written.iter().for_each(say);
         }
-        Ok(())
+        let last = failures.pop();
+        failures.iter().for_each(|error| say(format_args!("{error:#}")));
+        last.map_or(Ok(()), Err)
     }
 
     fn write_table(&self, profile: &Profile, width: Option<usize>, to: &mut dyn Write) -> io::Result<()> {

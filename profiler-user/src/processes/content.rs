@@ -4,8 +4,9 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 
-use object::read::ReadCache;
 use object::{Object as _, ObjectSection as _};
+
+use crate::bounded_file::BoundedFile;
 
 /// Sections that decide what addresses mean: call-frame information and symbols.
 const DECISIVE: [&[u8]; 7] =
@@ -29,7 +30,7 @@ pub(super) fn is_copy(one: &File, other: &File) -> bool {
 
 /// Places in the file.
 fn decisive_sections(file: &File) -> Vec<(u64, u64)> {
-    let cache = ReadCache::new(file);
+    let cache = BoundedFile::new(file);
     let Ok(elf) = object::File::parse(&cache) else { return Vec::new() };
     let decisive =
         elf.sections().filter(|section| section.name_bytes().is_ok_and(|name| DECISIVE.contains(&name)));

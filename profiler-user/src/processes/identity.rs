@@ -5,9 +5,9 @@ use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
 
 use object::Object as _;
-use object::read::ReadCache;
 use profiler_common::mapping::FileKey;
 
+use crate::bounded_file::BoundedFile;
 use crate::kernel::BuildId;
 
 /// What makes two mapped files the same object.
@@ -69,7 +69,7 @@ impl FileStamp {
 /// The build id in a file's notes. Read, not mapped: a file that is truncated meanwhile must not kill us.
 #[must_use]
 pub fn build_id(file: &File) -> Option<BuildId> {
-    let cache = ReadCache::new(file);
+    let cache = BoundedFile::new(file);
     let elf = object::File::parse(&cache).ok()?;
     BuildId::new(elf.build_id().ok()??)
 }

@@ -108,7 +108,10 @@ pub(super) fn open_regular(found: impl AsFd) -> io::Result<File> {
     if !File::from(found.try_clone_to_owned()?).metadata()?.is_file() {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    File::open(format!("/proc/self/fd/{}", found.as_raw_fd()))
+    // Another process may hold a lease on the file, and would delay who waits for it by `lease-break-time` (fcntl(2)).
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let opened = rustix::fs::open(format!("/proc/self/fd/{}", found.as_raw_fd()), flags, Mode::empty())?;
+    Ok(opened.into())
 }
 
 #[cfg(test)]

@@ -28,7 +28,8 @@ pub struct Frame {
     pub kind: FrameKind,
     /// The object that the code lies in.
     pub mapping: MappingId,
-    /// Place in the object's file in bytes, in the kernel and in code without a file an absolute address; 0 where it is not known. That of
+    /// Place in the object's file in bytes, in the kernel from the beginning of its code, in code without a file an absolute address; 0 where
+    /// it is not known. That of
     /// a caller is of the last byte of its call. Inlined frames have the address of the function that they are part of.
     pub address: u64,
     /// Source line; `None` where it is not known.

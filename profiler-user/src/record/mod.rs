@@ -7,7 +7,6 @@ mod eager;
 mod event;
 mod fresh;
 mod looks;
-mod privileges;
 mod progress;
 mod readiness;
 mod report;
@@ -28,6 +27,7 @@ use crate::cli::{Options, Verbosity};
 use crate::kernel::{DRAINS_PER_SECOND, wait_for_running_programs};
 use crate::precedence::Precedence;
 use crate::present::Outputs;
+use crate::privileges;
 use crate::say::{StatusLine, say};
 use command::{CannotRun, Command, Running};
 use looks::Looks;
@@ -103,6 +103,7 @@ async fn record(
 ) -> anyhow::Result<ExitCode> {
     signals.unless_stopped(session.settle()).await??;
     session.start()?;
+    privileges::keep_for_sampling();
     if let Some(running) = &mut running {
         running.release();
         running.executed()?;

@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM.
+//! Ctrl-C, SIGTERM, and the end of the terminal.
 
 use std::time::Duration;
 
@@ -16,6 +16,8 @@ const ABORTED: i32 = 130;
 pub(super) struct Signals {
     interrupt: unix::Signal,
     terminate: unix::Signal,
+    /// `None` where `nohup` has bpfprof outlive its terminal.
+    hangup: Option<unix::Signal>,
     received: usize,
 }
 
@@ -29,7 +31,10 @@ impl Signals {
     pub(super) fn listen() -> anyhow::Result<Self> {
         let listen = |kind| unix::signal(kind).context("cannot listen for signals");
         let (interrupt, terminate) = (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
-        Ok(Self { interrupt, terminate, received: 0 })
+        let hangup = if is_ignored(Signal::HUP) { None } else { Some(listen(SignalKind::hangup())?) };
+        // A file larger than the limit is an error of the output. A handler is not inherited by commands as a signal that is ignored would be.
+        drop(listen(SignalKind::from_raw(libc::SIGXFSZ))?);
+        Ok(Self { interrupt, terminate, hangup, received: 0 })
     }
 
     /// The next one.
@@ -37,6 +42,7 @@ impl Signals {
         let signal = tokio::select! {
             _ = self.interrupt.recv() => Signal::INT,
             _ = self.terminate.recv() => Signal::TERM,
+            () = hung_up(&mut self.hangup) => Signal::HUP,
         };
         self.received += 1;
         signal
@@ -76,7 +82,28 @@ impl Signals {
     }
 }
 
+async fn hung_up(hangup: &mut Option<unix::Signal>) {
+    match hangup {
+        Some(hangup) => {
+            hangup.recv().await;
+        }
+        None => std::future::pending().await,
+    }
+}
+
+/// Whether this process was started with a signal ignored (`SigIgn` of `proc_pid_status(5)`).
+fn is_ignored(signal: Signal) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    mask & 1 << (signal.as_raw() - 1) != 0
+}
+
 /// Its name (`signal(7)`).
 fn name(signal: Signal) -> &'static str {
-    if signal == Signal::INT { "SIGINT" } else { "SIGTERM" }
+    match signal {
+        Signal::INT => "SIGINT",
+        Signal::HUP => "SIGHUP",
+        _ => "SIGTERM",
+    }
 }

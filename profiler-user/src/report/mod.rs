@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use crate::cli::{ReportOptions, Verbosity};
 use crate::output::{write_neighbours, write_neighbours_json};
 use crate::present::{Outputs, print, print_header};
+use crate::privileges;
 use crate::profile::{Inlines, NameError, Neighbours, Profile, named};
 use crate::saved;
 use crate::say::{StatusLine, say};
@@ -16,6 +17,7 @@ use crate::symbols::without_generics;
 ///
 /// When the file holds no profile, no function is meant, or an output cannot be written.
 pub fn run(options: &ReportOptions) -> anyhow::Result<ExitCode> {
+    privileges::drop_those_of_the_file();
     // Before the file is read: a mistake in an output should not take that long to be found.
     let outputs = Outputs::prepare(&options.output)?;
     let mut line = StatusLine::new(options.output.verbosity > Verbosity::Quiet);

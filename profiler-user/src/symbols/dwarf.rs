@@ -19,6 +19,7 @@ use typed_arena::Arena;
 
 use super::debug_files;
 use super::elf::ElfFile;
+use super::nesting::{Nesting, is_too_deep};
 use super::rust_paths;
 use super::scopes::Scopes;
 use crate::kernel::BuildId;
@@ -46,7 +47,9 @@ pub(super) struct Code {
 
 /// The DWARF of an object.
 pub(super) struct Dwarf<'a> {
+    sections: Arc<Sections<'a>>,
     context: Context<Bytes<'a>>,
+    nesting: Nesting<'a>,
     scopes: Scopes<'a>,
     package: Option<gimli::DwarfPackage<Bytes<'a>>>,
     object: &'a Object,
@@ -72,13 +75,18 @@ impl<'a> Dwarf<'a> {
             sections.set_sup(files.sections(&elf, |id| Some(id.name()))?);
         }
         sections.populate_abbreviations_cache(gimli::AbbreviationsCacheStrategy::Duplicates);
-        let context = Context::from_dwarf(sections).ok()?;
+        let sections = Arc::new(sections);
+        let nesting = Nesting::read(&sections);
+        let context = Context::from_arc_dwarf(Arc::clone(&sections)).ok()?;
         let package = [path, &object.path].into_iter().find_map(|path| files.package(object, path));
-        Some(Self { context, scopes: Scopes::default(), package, object, files })
+        Some(Self { sections, context, nesting, scopes: Scopes::default(), package, object, files })
     }
 
     /// The function at an address, and the functions inlined there, outermost first; `None` when the address is in no unit.
     pub(super) fn functions(&self, address: u64) -> Option<Vec<Code>> {
+        if self.nesting.is_too_deep(&self.sections, address) {
+            return None;
+        }
         let mut lookup = self.context.find_frames(address);
         let mut frames = loop {
             match lookup {
@@ -142,7 +150,7 @@ impl<'a> Dwarf<'a> {
         let packed =
             self.package.as_ref().and_then(|package| package.find_cu(load.dwo_id, &load.parent).ok()?);
         if let Some(packed) = packed {
-            return Some(packed.into());
+            return is_readable(&packed).then(|| packed.into());
         }
         let path = |bytes: &Bytes<'a>| PathBuf::from(OsStr::from_bytes(bytes.slice()));
         let name = path(load.path.as_ref()?);
@@ -158,9 +166,20 @@ impl<'a> Dwarf<'a> {
                 return None;
             }
             sections.make_dwo(&load.parent);
-            Some(Arc::new(sections))
+            is_readable(&sections).then(|| Arc::new(sections))
         })
     }
+}
+
+/// Whether no unit that was split off nests too deep to be read.
+fn is_readable(split: &Sections<'_>) -> bool {
+    let mut headers = split.units();
+    while let Ok(Some(header)) = headers.next() {
+        if split.abbreviations(&header).map_or(true, |abbreviations| is_too_deep(&header, &abbreviations)) {
+            return false;
+        }
+    }
+    true
 }
 
 /// Whether names of functions have paths in this language.

@@ -4,10 +4,10 @@ use std::fs::File;
 use std::io::{self, Read as _};
 
 use object::elf::{PF_X, SHF_COMPRESSED, SHF_EXECINSTR};
-use object::read::ReadCache;
 use object::{Object as _, ObjectSection as _, ObjectSegment as _, SectionFlags, SectionKind, SegmentFlags};
 
 use super::linkage;
+use crate::bounded_file::BoundedFile;
 use crate::types::{ElfAddress, FileOffset};
 
 /// Headers of an ELF file.
@@ -47,7 +47,7 @@ const MAX_DECOMPRESSED: u64 = 2 << 30;
 impl ElfFile {
     /// Reads the headers. Missing section headers do not matter for addresses.
     pub(super) fn read(file: &File) -> object::Result<Self> {
-        let cache = ReadCache::new(file);
+        let cache = BoundedFile::new(file);
         let elf = object::File::parse(&cache)?;
         let segments = elf.segments().map(|segment| {
             let (file_start, file_len) = segment.file_range();

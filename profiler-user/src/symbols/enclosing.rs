@@ -4,13 +4,15 @@ use std::borrow::Cow;
 use std::fs::File;
 
 use addr2line::demangle_auto;
-use object::read::ReadCache;
+use memmap2::Mmap;
 use object::{Object as _, ObjectSymbol as _, SymbolKind};
 
 /// Names of the smallest symbols that cover these addresses, in their order.
 pub(super) fn names(file: &File, addresses: &[u64]) -> Option<Vec<Option<String>>> {
-    let cache = ReadCache::new(file);
-    let elf = object::File::parse(&cache).ok()?;
+    // SAFETY: another process may write to the file. Its bytes are read as numbers and text of any value; where it is cut short, the guard
+    // answers for it.
+    let mapped = unsafe { Mmap::map(file) }.ok()?;
+    let elf = object::File::parse(&*mapped).ok()?;
     let mut order: Vec<usize> = (0..addresses.len()).collect();
     order.sort_by_key(|&at| addresses[at]);
     let mut found: Vec<Option<Enclosing<'_>>> = Vec::new();
@@ -52,8 +54,8 @@ mod tests {
     #[test]
     fn a_function_of_this_program_encloses_its_code() {
         let file = File::open("/proc/self/exe").unwrap();
-        let cache = ReadCache::new(&file);
-        let elf = object::File::parse(&cache).unwrap();
+        let bytes = std::fs::read("/proc/self/exe").unwrap();
+        let elf = object::File::parse(&*bytes).unwrap();
         let own = elf.symbols().find(|symbol| {
             symbol.name().is_ok_and(|name| name.contains("encloses_its_code")) && symbol.size() > 8
         });

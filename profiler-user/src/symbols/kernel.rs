@@ -1,7 +1,8 @@
 //! Names for the code of the kernel and its modules.
 
 use std::collections::HashMap;
-use std::fs;
+use std::fs::{self, File};
+use std::io::{BufRead as _, BufReader};
 
 use blazesym::MaybeDefault;
 use blazesym::symbolize::source::{Kernel, Source};
@@ -17,6 +18,8 @@ pub(super) const KERNEL: &str = "[kernel]";
 pub(super) struct KernelNames {
     functions: HashMap<KernelAddress, String>,
     modules: Modules,
+    /// Where the kernel's code begins; `None` where the kernel does not say.
+    base: Option<u64>,
     /// Why there are no names at all, if so.
     pub(super) missing: Option<String>,
 }
@@ -28,6 +31,16 @@ impl KernelNames {
             return vsyscall::function(offset);
         }
         self.functions.get(&address).map(String::as_str)
+    }
+
+    /// Place of this address from the beginning of the kernel's code, which is another at each boot and known to root alone; 0 where it is not
+    /// known.
+    pub(super) fn place(&self, address: KernelAddress) -> u64 {
+        match (vsyscall::offset(address), self.base) {
+            (Some(_), _) => address.0,
+            (None, Some(base)) => address.0.wrapping_sub(base),
+            (None, None) => 0,
+        }
     }
 
     /// Module at this address in brackets, or [`KERNEL`].
@@ -60,7 +73,17 @@ pub(super) fn resolve(addresses: &mut Vec<KernelAddress>) -> KernelNames {
         })
         .collect();
     let missing = (!addresses.is_empty() && functions.is_empty()).then(why_missing);
-    KernelNames { functions, modules: Modules::read(), missing }
+    KernelNames { functions, modules: Modules::read(), base: begin_of_code(), missing }
+}
+
+/// Where the kernel was loaded, by its first symbol of code. Without leave to know it there are only zeros.
+fn begin_of_code() -> Option<u64> {
+    let lines = BufReader::new(File::open("/proc/kallsyms").ok()?).lines();
+    let address = lines.map_while(Result::ok).find_map(|line| {
+        let address = line.strip_suffix(" T _text").or_else(|| line.strip_suffix(" T _stext"))?;
+        u64::from_str_radix(address, 16).ok()
+    });
+    address.filter(|&address| address != 0)
 }
 
 fn why_missing() -> String {

@@ -5,9 +5,10 @@
 use std::collections::HashMap;
 use std::fs::File;
 
-use object::read::{ReadCache, RelocationTarget};
+use object::read::RelocationTarget;
 use object::{Architecture, Object as _, ObjectSection as _, ObjectSymbol as _, ObjectSymbolTable as _};
 
+use crate::bounded_file::BoundedFile;
 use crate::linkage_sections::LINKAGE_SECTIONS;
 
 /// More bytes of entries than any real object has.
@@ -23,7 +24,7 @@ pub(super) fn is_table(section: &[u8]) -> bool {
 
 /// What the entry at each of these addresses is called; `None` for addresses that are in no linkage table.
 pub(super) fn targets(file: &File, addresses: &[u64]) -> object::Result<Vec<Option<String>>> {
-    let cache = ReadCache::new(file);
+    let cache = BoundedFile::new(file);
     let elf = object::File::parse(&cache)?;
     let mut names: Vec<Option<String>> = vec![None; addresses.len()];
     let mut wanted: HashMap<Slot, Vec<usize>> = HashMap::new();

@@ -12,6 +12,7 @@ mod kernel;
 mod linkage;
 mod names;
 mod naming;
+mod nesting;
 mod rust_paths;
 mod scope_index;
 mod scopes;

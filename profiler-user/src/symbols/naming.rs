@@ -89,7 +89,7 @@ impl<'a> Names<'a> {
         let kind = if matches!(frame, RawFrame::Kernel(_)) { FrameKind::Kernel } else { FrameKind::User };
         let name = code.as_ref().map(|code| code.name.clone());
         let code = code.unwrap_or_else(|| NamedCode { name: self.stand_in(frame, start), line: None });
-        let place = Place { mapping: profile.add_mapping(self.mapping(frame)), address: address(frame) };
+        let place = Place { mapping: profile.add_mapping(self.mapping(frame)), address: self.address(frame) };
         let mut frames = vec![place.add_frame(profile, code, kind)];
         frames.extend(inlined.iter().map(|code| place.add_frame(profile, code.clone(), FrameKind::Inlined)));
         NamedFrame { frames, kind, name, unnamed }
@@ -124,6 +124,16 @@ impl<'a> Names<'a> {
             RawFrame::Kernel(address) => unfiled(&self.kernel.object(address)),
             RawFrame::Anonymous { .. } => unfiled(MADE),
             RawFrame::UnknownUser => unfiled("[unknown]"),
+        }
+    }
+
+    /// Its place in what it lies in.
+    fn address(&self, frame: RawFrame) -> u64 {
+        match frame {
+            RawFrame::User { offset, .. } => offset.0,
+            RawFrame::Anonymous { address, .. } => address.0,
+            RawFrame::Kernel(address) => self.kernel.place(address),
+            RawFrame::UnknownUser => 0,
         }
     }
 
@@ -258,13 +268,4 @@ impl Place {
 /// A mapping without a file.
 fn unfiled(name: &str) -> Mapping {
     Mapping { name: name.into(), path: name.into(), build_id: "".into() }
-}
-
-fn address(frame: RawFrame) -> u64 {
-    match frame {
-        RawFrame::User { offset, .. } => offset.0,
-        RawFrame::Anonymous { address, .. } => address.0,
-        RawFrame::Kernel(address) => address.0,
-        RawFrame::UnknownUser => 0,
-    }
 }

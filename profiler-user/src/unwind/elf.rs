@@ -7,14 +7,15 @@ use std::os::unix::fs::FileExt as _;
 use object::elf::{
     EM_AARCH64, EM_X86_64, FileHeader64, PF_X, PT_GNU_EH_FRAME, PT_LOAD, SHF_ALLOC, SHF_EXECINSTR,
 };
+use object::read::ReadRef;
 use object::read::elf::{ElfFile, FileHeader as _, ProgramHeader as _, SectionHeader as _};
-use object::read::{ReadCache, ReadRef};
 use object::{LittleEndian, Object as _, ObjectSection as _};
 
 use super::CompileError;
 use super::compressed::unpack;
 use super::linker_code::{LinkerCode, sections};
 use super::rules::Machine;
+use crate::bounded_file::BoundedFile;
 
 /// Call-frame information of one object, in memory.
 pub(super) struct CallFrames {
@@ -95,7 +96,7 @@ type Elf<'a, R> = ElfFile<'a, FileHeader64<LittleEndian>, R>;
 
 /// Reads it.
 pub(super) fn read(file: &File) -> Result<CallFrames, CompileError> {
-    let cache = ReadCache::new(file);
+    let cache = BoundedFile::new(file);
     let elf: Elf<'_, _> = ElfFile::parse(&cache).map_err(|_| CompileError::NotElf64)?;
     let machine = match elf.elf_header().e_machine(LittleEndian) {
         EM_X86_64 => Machine::X86_64,

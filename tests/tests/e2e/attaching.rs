@@ -2,9 +2,10 @@
 
 use std::fs;
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
+use bpfprof_tests::c_program::CProgram;
 use bpfprof_tests::target::wait_for;
 use bpfprof_tests::truth::function_time_holds;
 use bpfprof_tests::{Bpfprof, Folded, Report, Target, host};
@@ -166,4 +167,26 @@ fn sample_a_second(target: &[&str]) -> Result<Folded> {
 fn mostly(folded: &Folded, functions: &[&str]) -> bool {
     let of_each: Vec<u64> = functions.iter().map(|function| folded.weight_of(function)).collect();
     of_each.iter().all(|weight| *weight > 0) && of_each.iter().sum::<u64>() * 10 > folded.weight() * 9
+}
+
+/// Each would delay who waits for it by `lease-break-time`, one after the other.
+#[test]
+fn leased_files_delay_nothing() -> Result<()> {
+    let Some(leases) = CProgram::compile_with("leases", &["-O1"])? else { return Ok(()) };
+    let folder = tempfile::tempdir()?;
+    let mut command = Command::new(leases.path());
+    command.arg(folder.path()).args(["60000", "8"]);
+    let target = Target::start(command, "leases")?;
+    let begun = Instant::now();
+    let folded = Bpfprof::clock(["--all", "-d", "1s", "--user-only"]).succeed()?.folded()?;
+    let break_time: u64 = fs::read_to_string("/proc/sys/fs/lease-break-time")?.trim().parse()?;
+    ensure!(folded.weight_of_comm("leases") > 0, "{folded:?}");
+    // Two of the eight would take longer.
+    ensure!(
+        begun.elapsed() < Duration::from_secs(2 * break_time),
+        "it waited for leases: {:?}",
+        begun.elapsed()
+    );
+    drop(target);
+    Ok(())
 }

@@ -1,11 +1,12 @@
 //! Output files: what is in them, and how they come into being.
 
 use std::fs;
-use std::os::unix::fs::{MetadataExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
+use std::process::Command;
 
-use anyhow::{Context, Result};
-use bpfprof_tests::{Bpfprof, Folded, Report};
+use anyhow::{Context, Result, ensure};
+use bpfprof_tests::{Bpfprof, Folded, Report, host};
 use quick_xml::{Reader, events::Event};
 
 #[test]
@@ -100,6 +101,41 @@ fn inlined_frames_can_be_left_out() -> Result<()> {
     let without = Bpfprof::clock(["--no-inlines"]).workload("spin", &["alpha", "0.3"]).succeed()?.folded()?;
     assert_eq!(without.weight_where(is_inlined), 0);
     assert!(without.weight_of("spin_alpha") > 0);
+    Ok(())
+}
+
+/// A limit of file sizes stands in for a full disk.
+#[test]
+fn one_that_cannot_be_written_costs_no_other() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let [html, folded, json] = ["x.html", "x.folded", "x.json"].map(|name| folder.path().join(name));
+    let mut limited = Command::new("prlimit");
+    limited.arg("--fsize=20000").arg(host::bpfprof()).args(["-e", "cpu-clock", "--user-only"]);
+    let run = Bpfprof::through(limited).output(&html).output(&folded);
+    let run = run.workload("spin", &["alpha", "0.3"]).run()?;
+    assert_eq!(run.code(), Some(1), "{}", run.stderr);
+    ensure!(run.stderr.contains("cannot write") && run.stderr.contains("x.html"), "{}", run.stderr);
+    ensure!(
+        Folded::read(&folded)?.weight_of("spin_alpha") > 0 && !html.exists() && !json.exists(),
+        "{}",
+        run.stderr
+    );
+    assert_eq!(entries(folder.path())?, ["x.folded"]);
+    Ok(())
+}
+
+/// It has addresses of all code and names of all processes.
+#[test]
+fn a_saved_profile_is_for_its_owner() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("x.pb.gz");
+    let mode = |file: &Path| -> Result<u32> { Ok(fs::metadata(file)?.mode() & 0o777) };
+    record(&file, None)?;
+    assert_eq!(mode(&file)?, 0o600);
+    // Who let others read the file before wants it so.
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o644))?;
+    record(&file, None)?;
+    assert_eq!(mode(&file)?, 0o644);
     Ok(())
 }
 

@@ -11,7 +11,7 @@ use rustix::process::Signal;
 
 #[test]
 fn once_ends_the_run_with_every_output_complete() -> Result<()> {
-    for signal in [Signal::INT, Signal::TERM] {
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
         let target = Target::workload("spin", &["alpha", "60"])?;
         let outputs = Outputs::new()?;
         let mut run = outputs.all_of(Bpfprof::clock(["--pid", &target.pid()])).start()?;
