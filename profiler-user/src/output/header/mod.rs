@@ -52,14 +52,14 @@ pub fn write_headers(before: &Header, after: &Header, detail: Detail, to: &mut d
         };
         let (before, after) = (texts(&before), texts(&after));
         if before == after {
-            both.extend(label, before);
+            both.extend(label, &before);
             continue;
         }
         let with_role = |role: &str, texts: Vec<String>| {
             let texts = if texts.is_empty() { vec!["–".into()] } else { texts };
             texts.into_iter().map(|text| format!("{role} {text}")).collect::<Vec<_>>()
         };
-        both.extend(label, [with_role("before:", before), with_role("after: ", after)].concat());
+        both.extend(label, &[with_role("before:", before), with_role("after: ", after)].concat());
     }
     both.write(to)
 }
@@ -110,7 +110,7 @@ impl Lines {
     }
 
     /// Adds texts of which the first has the label.
-    fn extend(&mut self, label: &'static str, texts: Vec<String>) {
+    fn extend(&mut self, label: &'static str, texts: &[String]) {
         for (at, text) in texts.iter().enumerate() {
             self.add(if at == 0 { label } else { "" }, text);
         }

@@ -68,7 +68,7 @@ fn lost(header: &Header, detail: Detail, lines: &mut Lines) {
         let records = counted(lost.sideband_records, "record");
         texts.push(format!("{records} of mappings and processes; some frames may be [unknown]"));
     }
-    lines.extend("lost", texts);
+    lines.extend("lost", &texts);
     if detail == Detail::Brief {
         return;
     }
@@ -142,5 +142,5 @@ fn lacking(
         let noun = if more == 1 { "object lacks" } else { "objects lack" };
         texts.push(format!("and {} more {noun} {what} for some frames", thousands(more as u64)));
     }
-    lines.extend(label, texts);
+    lines.extend(label, &texts);
 }
