@@ -81,12 +81,13 @@ fn from_inside_a_pid_namespace_ids_are_those_seen_there() -> Result<()> {
     let shop = Workshop::new()?;
     let (burn, stranger) =
         (shop.build("burn", "burns_inside", &[])?, shop.build("stranger", "burns_outside", &[])?);
-    let mut outside = Command::new(&stranger).arg("3").spawn()?;
+    let mut outside = Command::new(&stranger).arg("600").spawn()?;
     let path = |name: &str| shop.path(&format!("{name}.folded"));
-    // The id of the first process started there is 2, which outside is a kernel thread.
+    // The id of the first process started there is 2, which outside is a kernel thread. The namespace ends with its
+    // shell, and with it what still runs.
     let script = format!(
-        "{burn} 1.5 & test $! = 2 && {bpfprof} -q --pid 2 -o {attached} && {bpfprof} -q -o {launched} -- sh -c '{burn} 0.3 & wait' && \
-         {{ {burn} 1 & }} && {bpfprof} -q -d 300ms --all -o {all}",
+        "{burn} 600 & test $! = 2 && {bpfprof} -q -d 500ms --pid 2 -o {attached} && \
+         {bpfprof} -q -o {launched} -- sh -c '{burn} 0.3 & wait' && {bpfprof} -q -d 500ms --all -o {all}",
         burn = burn.display(),
         bpfprof = host::bpfprof().display(),
         attached = path("attached").display(),
