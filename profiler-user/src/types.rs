@@ -1,6 +1,7 @@
 //! Identifiers, addresses and times, each a type of its own: mixing them up does not compile.
 
 use std::fmt;
+use std::time::Duration;
 
 /// A process (thread group) in bpfprof's pid namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -37,6 +38,12 @@ impl MonotonicTime {
         let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
         // Neither part is negative on this clock.
         Self(now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs())
+    }
+
+    /// The point that was this long ago.
+    #[must_use]
+    pub fn before(age: Duration) -> Self {
+        Self(Self::now().0.saturating_sub(u64::try_from(age.as_nanos()).unwrap_or(u64::MAX)))
     }
 }
 

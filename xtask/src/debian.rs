@@ -24,6 +24,8 @@ pub(crate) const FOR_TESTS: &[Package] = &[
     Package { name: "nodejs", probe: Probe::Command("node") },
     Package { name: "npm", probe: Probe::Command("npm") },
     Package { name: "chromium", probe: Probe::Command("chromium") },
+    Package { name: "default-jdk-headless", probe: Probe::Command("javac") },
+    Package { name: "libcap2-bin", probe: Probe::Command("setcap") },
     Package { name: "xz-utils", probe: Probe::Command("xz") },
     Package { name: "dwz", probe: Probe::Command("dwz") },
     Package { name: "golang-go", probe: Probe::Command("go") },

@@ -153,6 +153,7 @@ impl History {
                 }
             }
             SidebandRecord::Executed { tgid } => {
+                objects.jit_code_mut().executed(tgid, time);
                 let memory = AddressSpace::default();
                 if let Some(vsyscall) = &self.vsyscall {
                     memory.insert(time, vsyscall, objects.find(tgid, vsyscall));
@@ -168,6 +169,7 @@ impl History {
                     let memory = if is_shared { theirs.clone() } else { theirs.copy() };
                     let image = Image { since: time, executed: false, memory };
                     self.processes.insert(child, Process { images: vec![image], exited: None });
+                    objects.jit_code_mut().forked(parent, child, time);
                 }
             }
             SidebandRecord::Exited { tgid } => {

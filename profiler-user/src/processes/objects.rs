@@ -12,10 +12,10 @@ use profiler_common::mapping::FileKey;
 use rustix::process::{Resource, getrlimit};
 
 use super::identity::{FileStamp, Identity, build_id, is_elf};
+use super::jit::{self, JitCode};
 use super::object::{BackingFile, Object};
 use super::opening::open_mapped;
 use super::paths::{is_anonymous, is_in_memory, short_name};
-use super::perf_maps::PerfMaps;
 use super::root::{Root, Roots};
 use super::unreadable::Unreadable;
 use crate::kernel::{Mapped, MappedFile};
@@ -50,7 +50,7 @@ pub struct Objects {
     by_mapping: HashMap<MappingKey, Option<ObjectId>>,
     /// By the files that were opened: an object has as many as there are copies of it.
     by_file: HashMap<FileKey, ObjectId>,
-    perf_maps: PerfMaps,
+    jit_code: JitCode,
     roots: Roots,
     seen: u64,
     /// What `seen` was at the last call of [`Objects::forget`], and how many objects the next one lets pass.
@@ -97,7 +97,7 @@ impl Objects {
             by_identity: HashMap::new(),
             by_mapping: HashMap::new(),
             by_file: HashMap::new(),
-            perf_maps: PerfMaps::default(),
+            jit_code: JitCode::default(),
             roots: Roots::default(),
             seen: 0,
             seen_before: 0,
@@ -154,10 +154,20 @@ impl Objects {
         }
     }
 
-    /// Names of the code that processes make at run time.
+    /// Keeps what forked processes have of their parents: to be called as soon as the fork is known.
+    pub fn note_fork(&mut self, parent: Tgid, child: Tgid) {
+        self.jit_code.note_fork(parent, child);
+    }
+
+    /// The code that processes make at run time.
     #[must_use]
-    pub fn perf_maps(&self) -> &PerfMaps {
-        &self.perf_maps
+    pub fn jit_code(&self) -> &JitCode {
+        &self.jit_code
+    }
+
+    /// The same, to look names up while samples are drained.
+    pub fn jit_code_mut(&mut self) -> &mut JitCode {
+        &mut self.jit_code
     }
 
     /// Drops the objects that nothing refers to and that were not seen since the call before, once there are many more than were left then.
@@ -192,8 +202,14 @@ impl Objects {
     pub fn find(&mut self, tgid: Tgid, mapped: &Mapped) -> Option<ObjectId> {
         let path = mapped.path.strip_suffix(b" (deleted)").unwrap_or(&mapped.path);
         let found = if is_anonymous(path) { None } else { self.find_file(tgid, mapped, path) };
-        if found.is_none() {
-            self.perf_maps.notice(tgid);
+        match found {
+            None => self.jit_code.notice(tgid),
+            Some(id) if jit::is_dump(path) => {
+                if let BackingFile::Open(file) = &self.objects[&id].backing {
+                    self.jit_code.note_dump(tgid, file);
+                }
+            }
+            Some(_) => {}
         }
         found
     }

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
+use std::time::Duration;
 
 use procfs::process::{Process, all_processes};
 
@@ -46,6 +47,17 @@ pub fn descendants(of: &[Tgid]) -> HashSet<Tgid> {
 pub(super) fn parent(tgid: Tgid) -> Option<Tgid> {
     let stat = Process::new(tgid.0.cast_signed()).ok()?.stat().ok()?;
     Some(Tgid(stat.ppid.cast_unsigned()))
+}
+
+/// How long ago a process began, to a hundredth of a second; `None` when it is gone.
+#[must_use]
+pub(super) fn age(tgid: Tgid) -> Option<Duration> {
+    let stat = Process::new(tgid.0.cast_signed()).ok()?.stat().ok()?;
+    let ticks = rustix::param::clock_ticks_per_second();
+    let began = Duration::from_millis(stat.starttime.checked_mul(1000)?.checked_div(ticks)?);
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    let now = Duration::new(now.tv_sec.try_into().ok()?, now.tv_nsec.try_into().ok()?);
+    Some(now.saturating_sub(began))
 }
 
 /// All processes of the machine.
@@ -123,6 +135,15 @@ mod tests {
         assert!(everyone().contains(&Tgid(child.id())));
         child.kill().unwrap();
         child.wait().unwrap();
+    }
+
+    #[test]
+    fn a_process_that_has_just_begun_is_young() {
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let (young, old) = (age(Tgid(child.id())).unwrap(), age(Tgid(1)).unwrap());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(young < Duration::from_secs(60) && old > young, "{young:?} {old:?}");
     }
 
     #[test]

@@ -10,8 +10,8 @@ use profiler_common::stack::{Guess, StackEnd};
 use super::model::{EventId, Task, index};
 use crate::events::Counted;
 use crate::kernel::{Amount, RawSample};
-use crate::processes::{History, Location, ObjectId};
-use crate::types::{FileOffset, KernelAddress, Tgid, UserAddress};
+use crate::processes::{History, JitCode, JitFrame, JitName, Location, ObjectId};
+use crate::types::{FileOffset, KernelAddress, MonotonicTime, Tgid, UserAddress};
 
 /// One frame, independent of the process where that is possible.
 ///
@@ -31,6 +31,17 @@ pub enum RawFrame {
         tgid: Tgid,
         /// Address in it.
         address: UserAddress,
+        /// When it was sampled, where its names come with times: until the process ends, other code may take its place.
+        time: Option<MonotonicTime>,
+    },
+    /// In such memory, with the name that it had when it was sampled.
+    Jit {
+        /// The process.
+        tgid: Tgid,
+        /// Address in it.
+        address: UserAddress,
+        /// Its name.
+        name: JitName,
     },
     /// In user memory of which nothing is known.
     UnknownUser,
@@ -44,7 +55,7 @@ impl RawFrame {
     pub fn object(self) -> Option<ObjectId> {
         match self {
             Self::User { object, .. } => Some(object),
-            Self::Kernel(_) | Self::Anonymous { .. } | Self::UnknownUser => None,
+            Self::Kernel(_) | Self::Anonymous { .. } | Self::Jit { .. } | Self::UnknownUser => None,
         }
     }
 }
@@ -90,6 +101,7 @@ impl Recording {
         &mut self,
         sample: &RawSample<'_>,
         history: &History,
+        jit_code: &mut JitCode,
         cgroup: Arc<str>,
     ) -> impl Iterator<Item = ObjectId> {
         let task = Task {
@@ -98,8 +110,9 @@ impl Recording {
             comm: String::from_utf8_lossy(sample.comm).into(),
             cgroup,
         };
-        let frames =
-            normalise(sample, history).map(|frame| index(self.frames.insert_full(frame).0)).collect();
+        let frames = normalise(sample, history, jit_code)
+            .map(|frame| index(self.frames.insert_full(frame).0))
+            .collect();
         let stack = RawStack { frames, end: sample.end, guess: sample.guess };
         let stack = self.stacks.insert_full(stack).0;
         let key = SampleKey {
@@ -211,7 +224,11 @@ impl Slicing {
     }
 }
 
-fn normalise(sample: &RawSample<'_>, history: &History) -> impl Iterator<Item = RawFrame> {
+fn normalise(
+    sample: &RawSample<'_>,
+    history: &History,
+    jit_code: &mut JitCode,
+) -> impl Iterator<Item = RawFrame> {
     let kernel = sample.kernel.iter().enumerate().map(|(depth, address)| {
         RawFrame::Kernel(KernelAddress(address.0.saturating_sub((depth > 0).into())))
     });
@@ -229,7 +246,13 @@ fn normalise(sample: &RawSample<'_>, history: &History) -> impl Iterator<Item = 
             let address = UserAddress(address);
             match history.locate(sample.tgid, address, sample.first) {
                 Location::Object { object, offset } => RawFrame::User { object, offset },
-                Location::Anonymous => RawFrame::Anonymous { tgid: sample.tgid, address },
+                Location::Anonymous => {
+                    let tgid = sample.tgid;
+                    match jit_code.find(tgid, address, sample.first) {
+                        JitFrame::Named(name) => RawFrame::Jit { tgid, address, name },
+                        JitFrame::Unnamed(time) => RawFrame::Anonymous { tgid, address, time },
+                    }
+                }
                 Location::Unknown => RawFrame::UnknownUser,
             }
         }

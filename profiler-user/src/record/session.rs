@@ -180,6 +180,9 @@ impl Session {
         for (time, record) in self.sideband.look() {
             self.cgroups.follow(record);
             self.fresh.note(*time, record);
+            if let SidebandRecord::Forked { parent, child } = record {
+                self.objects.note_fork(*parent, *child);
+            }
             match record {
                 SidebandRecord::Forked { parent, child } if self.family.contains(parent) => {
                     self.family.insert(*child);
@@ -297,20 +300,21 @@ impl Session {
         self.answer_lost_records(cut);
         // Before what ended is forgotten.
         self.answer_requests()?;
-        let Self { sampler, recording, history, launched, tables, cgroups, .. } = self;
+        let Self { sampler, recording, history, objects, launched, tables, cgroups, .. } = self;
         sampler.drain(|sample| {
             // Until it executes its program, a command is a copy of this process.
             let waits =
                 *launched == Some(sample.tgid) && !history.has_executed_before(sample.tgid, sample.first);
             if !waits {
-                let hit = recording.add(sample, history, cgroups.of(sample.tgid));
+                let hit = recording.add(sample, history, objects.jit_code_mut(), cgroups.of(sample.tgid));
                 // The header speaks of the main event's stacks.
                 if sample.event == EventId::MAIN.0 {
                     tables.observe(hit, sample);
                 }
             }
         });
-        tables.end_drain(&self.objects);
+        objects.jit_code_mut().end_drain();
+        tables.end_drain(objects);
         self.history.forget_before(cut);
         self.cgroups.retain(|tgid| self.history.knows(tgid));
         let Self { objects, recording, history, tables, .. } = self;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::NoName;
-use crate::processes::Object;
+use crate::processes::{Object, Runtime};
 
 /// What advice depends on, besides the object.
 pub(super) struct Host {
@@ -40,7 +40,7 @@ impl Host {
             }
             NoName::Unreadable(why) => why.describe().into(),
             NoName::Failed(error) => format!("no names, because of its file: {error}"),
-            NoName::NoPerfMap => without_names(why),
+            NoName::NoPerfMap(_) | NoName::NotInPerfMap(_) => without_names(why),
         }
     }
 
@@ -86,13 +86,34 @@ impl Host {
 /// Why code that was made at run time has no names, and what helps.
 pub(super) fn without_names(why: &NoName) -> String {
     match why {
-        NoName::NoPerfMap => NO_PERF_MAP.into(),
-        _ => "some of the code made at run time is in no /tmp/perf-PID.map".into(),
+        NoName::NoPerfMap(runtime) => format!("code made at run time without names; {}", names_of(*runtime)),
+        NoName::NotInPerfMap(Runtime::Node) => {
+            "its program writes names, but none for this code: bytecode has names with --interpreted-frames-native-stack".into()
+        }
+        _ => "its program writes names of code made at run time, but none for this code".into(),
     }
 }
 
-const NO_PERF_MAP: &str = "code made at run time without names; start its program so that it writes /tmp/perf-PID.map \
-     (node --perf-basic-prof, java -XX:+DumpPerfMapAtExit, python -X perf)";
+/// How a runtime is made to write names.
+fn names_of(runtime: Runtime) -> &'static str {
+    match runtime {
+        Runtime::Node => "start it with --perf-basic-prof (NODE_OPTIONS=--perf-basic-prof)",
+        Runtime::Java => {
+            "start it with -XX:+PreserveFramePointer, and call `jcmd PID Compiler.perfmap` while it runs (JDK 17), or add -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit"
+        }
+        Runtime::Python => "start it with -X perf (Python 3.12; PYTHONPERFSUPPORT=1)",
+        Runtime::DotNet => "start it with DOTNET_PerfMapEnabled=1",
+        Runtime::Wasmtime => "start it with --profile=jitdump or --profile=perfmap",
+        Runtime::LuaJit => "build LuaJIT with -DLUAJIT_USE_PERFTOOLS",
+        Runtime::Ruby => "start it with --yjit-perf (Ruby 3.3)",
+        Runtime::Php => "set opcache.jit_debug=0x10",
+        Runtime::Erlang => "start it with +JPperf true",
+        Runtime::Julia => "start it with ENABLE_JITPROFILING=1",
+        Runtime::Other => {
+            "start its program so that it writes /tmp/perf-PID.map or a jitdump file (for example node --perf-basic-prof, python3 -X perf)"
+        }
+    }
+}
 
 fn origin(path: &Path) -> Origin {
     let has = |folder: &str| path.components().any(|part| part.as_os_str() == folder);

@@ -29,9 +29,9 @@ use std::path::PathBuf;
 pub use debuginfod::Debuginfod;
 pub(crate) use names::without_generics;
 
-use crate::processes::{ObjectId, Objects, Unreadable};
+use crate::processes::{ObjectId, Objects, Runtime, Unreadable};
 use crate::profile::{Header, Line, Profile, RawFrame, Recording};
-use crate::types::{ElfAddress, FileOffset, KernelAddress, Tgid, UserAddress};
+use crate::types::{ElfAddress, FileOffset, KernelAddress, Tgid};
 
 /// What to resolve, and from where.
 #[derive(Clone, Debug)]
@@ -61,6 +61,10 @@ enum Resolution {
 }
 
 impl Resolution {
+    const fn is_named(&self) -> bool {
+        matches!(self, Self::Named { .. })
+    }
+
     /// No name, and no address that stands in for it.
     const fn unnamed(why: NoName) -> Self {
         Self::Unnamed { why, start: None }
@@ -87,8 +91,10 @@ enum NoName {
     Unreadable(Unreadable),
     /// The object's file could not be made sense of.
     Failed(String),
-    /// The code was made at run time, and its process wrote no names for it.
-    NoPerfMap,
+    /// The code was made at run time, and its process wrote no names.
+    NoPerfMap(Runtime),
+    /// It wrote names, but none for this code.
+    NotInPerfMap(Runtime),
 }
 
 /// Gives a recording its names. The header is completed with what was found about stacks and names.
@@ -103,14 +109,16 @@ pub fn symbolize(
     progress: &mut dyn FnMut(usize, usize),
 ) -> Profile {
     let mut wanted: HashMap<ObjectId, Vec<FileOffset>> = HashMap::new();
-    let mut made: HashMap<Tgid, Vec<UserAddress>> = HashMap::new();
+    let mut made: HashMap<Tgid, Vec<jit::Place>> = HashMap::new();
     let mut kernel: Vec<KernelAddress> = Vec::new();
     for frame in recording.frames() {
         match *frame {
             RawFrame::User { object, offset } => wanted.entry(object).or_default().push(offset),
-            RawFrame::Anonymous { tgid, address } => made.entry(tgid).or_default().push(address),
+            RawFrame::Anonymous { tgid, address, time } => {
+                made.entry(tgid).or_default().push((address, time));
+            }
             RawFrame::Kernel(address) => kernel.push(address),
-            RawFrame::UnknownUser => {}
+            RawFrame::Jit { .. } | RawFrame::UnknownUser => {}
         }
     }
     let mut names = naming::Names::new(objects, kernel::resolve(&mut kernel));
@@ -122,11 +130,11 @@ pub fn symbolize(
         let resolved = user::resolve(objects, object, &offsets, options);
         names.add(object, offsets.into_iter().zip(resolved));
     }
-    for (tgid, mut addresses) in made {
-        addresses.sort_unstable();
-        addresses.dedup();
-        let resolved = jit::resolve(objects.perf_maps(), tgid, &addresses);
-        names.add_made(tgid, addresses.into_iter().zip(resolved));
+    for (tgid, mut places) in made {
+        places.sort_unstable();
+        places.dedup();
+        let resolved = jit::resolve(objects.jit_code(), tgid, &places);
+        names.add_made(tgid, places.into_iter().zip(resolved));
     }
     let asked = options.debuginfod.as_ref().and_then(Debuginfod::summary);
     let host = advice::Host::read(options.debuginfod.is_some());

@@ -5,27 +5,27 @@ use std::sync::Arc;
 
 use super::advice::{self, Host};
 use super::kernel::{KERNEL, KernelNames};
-use super::{NamedCode, NoName, Resolution};
+use super::{NamedCode, NoName, Resolution, jit};
 use crate::processes::{ObjectId, Objects};
 use crate::profile::{
     EventId, Frame, FrameId, FrameKind, Function, Header, Mapping, MappingId, ObjectLack, Profile, RawFrame,
     RawStack, Recording, Sample, StackId, StackState, StacksInfo, TaskId,
 };
-use crate::types::{ElfAddress, FileOffset, Tgid, UserAddress};
+use crate::types::{ElfAddress, FileOffset, Tgid};
 
 /// All names that a recording needs.
 pub(super) struct Names<'a> {
     objects: &'a Objects,
     kernel: KernelNames,
     user: HashMap<(ObjectId, FileOffset), Resolution>,
-    made: HashMap<(Tgid, UserAddress), Resolution>,
+    made: HashMap<(Tgid, jit::Place), Resolution>,
 }
 
 /// What lacks names.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Nameless {
     Object(ObjectId),
-    /// Code that processes made at run time, in all of them.
+    /// Code made at run time, in all processes of one runtime.
     Made,
 }
 
@@ -43,8 +43,8 @@ impl<'a> Names<'a> {
     }
 
     /// Adds what was found for code that a process made.
-    pub(super) fn add_made(&mut self, tgid: Tgid, resolved: impl Iterator<Item = (UserAddress, Resolution)>) {
-        self.made.extend(resolved.map(|(address, resolution)| ((tgid, address), resolution)));
+    pub(super) fn add_made(&mut self, tgid: Tgid, resolved: impl Iterator<Item = (jit::Place, Resolution)>) {
+        self.made.extend(resolved.map(|(place, resolution)| ((tgid, place), resolution)));
     }
 
     /// Builds the profile.
@@ -84,7 +84,7 @@ impl<'a> Names<'a> {
                 (unnamed, start) = (Some((nameless, why.clone())), *known);
                 (None, &[][..])
             }
-            None => (self.kernel_function(frame), &[][..]),
+            None => (self.named_before(frame), &[][..]),
         };
         let kind = if matches!(frame, RawFrame::Kernel(_)) { FrameKind::Kernel } else { FrameKind::User };
         let name = code.as_ref().map(|code| code.name.clone());
@@ -101,14 +101,21 @@ impl<'a> Names<'a> {
             RawFrame::User { object, offset } => {
                 Some((Nameless::Object(object), self.user.get(&(object, offset))?))
             }
-            RawFrame::Anonymous { tgid, address } => Some((Nameless::Made, self.made.get(&(tgid, address))?)),
-            RawFrame::Kernel(_) | RawFrame::UnknownUser => None,
+            RawFrame::Anonymous { tgid, address, time } => {
+                Some((Nameless::Made, self.made.get(&(tgid, (address, time)))?))
+            }
+            RawFrame::Kernel(_) | RawFrame::Jit { .. } | RawFrame::UnknownUser => None,
         }
     }
 
-    fn kernel_function(&self, frame: RawFrame) -> Option<NamedCode> {
-        let RawFrame::Kernel(address) = frame else { return None };
-        self.kernel.function(address).map(|name| NamedCode { name: name.into(), line: None })
+    /// What needs no object: functions of the kernel, and code that had its name when it was sampled.
+    fn named_before(&self, frame: RawFrame) -> Option<NamedCode> {
+        let name = match frame {
+            RawFrame::Kernel(address) => self.kernel.function(address)?,
+            RawFrame::Jit { name, .. } => self.objects.jit_code().name(name),
+            RawFrame::User { .. } | RawFrame::Anonymous { .. } | RawFrame::UnknownUser => return None,
+        };
+        Some(NamedCode { name: name.into(), line: None })
     }
 
     fn mapping(&self, frame: RawFrame) -> Mapping {
@@ -122,7 +129,7 @@ impl<'a> Names<'a> {
                 }
             }
             RawFrame::Kernel(address) => unfiled(&self.kernel.object(address)),
-            RawFrame::Anonymous { .. } => unfiled(MADE),
+            RawFrame::Anonymous { .. } | RawFrame::Jit { .. } => unfiled(MADE),
             RawFrame::UnknownUser => unfiled("[unknown]"),
         }
     }
@@ -131,7 +138,7 @@ impl<'a> Names<'a> {
     fn address(&self, frame: RawFrame) -> u64 {
         match frame {
             RawFrame::User { offset, .. } => offset.0,
-            RawFrame::Anonymous { address, .. } => address.0,
+            RawFrame::Anonymous { address, .. } | RawFrame::Jit { address, .. } => address.0,
             RawFrame::Kernel(address) => self.kernel.place(address),
             RawFrame::UnknownUser => 0,
         }
@@ -145,7 +152,7 @@ impl<'a> Names<'a> {
                 let start = start.map_or(offset.0, |start| start.0);
                 format!("[{}+{start:#x}]", self.objects.get(object).name)
             }
-            RawFrame::Anonymous { .. } => MADE.into(),
+            RawFrame::Anonymous { .. } | RawFrame::Jit { .. } => MADE.into(),
             RawFrame::Kernel(_) | RawFrame::UnknownUser => "[unknown]".into(),
         }
     }

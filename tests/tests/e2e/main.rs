@@ -9,6 +9,7 @@ mod fallback;
 mod following;
 mod guesses;
 mod hotplug;
+mod jit;
 mod leftovers;
 mod list;
 mod modes;

@@ -15,14 +15,14 @@ use rustix::process::Signal;
 use crate::unwind::{OPTIMISED, Recorded, compile, count, follow};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mode {
+pub(crate) enum Mode {
     Launched,
     Process,
     Cgroup,
     All,
 }
 
-const MODES: [Mode; 4] = [Mode::Launched, Mode::Process, Mode::Cgroup, Mode::All];
+pub(crate) const MODES: [Mode; 4] = [Mode::Launched, Mode::Process, Mode::Cgroup, Mode::All];
 
 /// Waits for `go` in its folder, `$1`, and runs the program `$2`, 20 calls deep, again and again for some milliseconds.
 const SHORT: &str = r#"until [ -e "$1/go" ]; do sleep 0.02; done
@@ -64,7 +64,7 @@ fn copies_of_a_program_have_its_unwind_table_in_every_mode() -> Result<()> {
 fn in_every_mode(work: &str, whole: u64, rest: impl Fn(&Recorded) -> Result<()>) -> Result<()> {
     let Some(program) = compile("deep", OPTIMISED)? else { return Ok(()) };
     for mode in MODES {
-        let Some(recorded) = script(mode, work, program.path())? else { continue };
+        let Some(recorded) = script(mode, work, "deep", program.path())? else { continue };
         let stacks = &recorded.report.header.stacks;
         ensure!(stacks.whole * 100 >= stacks.user * whole && stacks.user > 1500, "{mode:?}: {stacks:?}");
         rest(&recorded).with_context(|| format!("{mode:?}"))?;
@@ -150,8 +150,9 @@ fn program_of_its_own(mode: Mode, comm: &str, program: &Path, rest: &[&Path]) ->
     Ok(Some(run.succeed()?.folded()?))
 }
 
-/// Runs a script on the program, sampled in this mode; `None`, said aloud, where the mode is not there.
-fn script(mode: Mode, script: &str, program: &Path) -> Result<Option<Recorded>> {
+/// Runs a script on the program, whose threads have this name, sampled in this mode; `None`, said aloud, where the mode is not there. The
+/// script has a folder in `$1`, where a file `go` is when it is sampled, and the program in `$2`.
+pub(crate) fn script(mode: Mode, script: &str, comm: &str, program: &Path) -> Result<Option<Recorded>> {
     let folder = tempfile::tempdir()?;
     let (json, folded) = (folder.path().join("x.json"), folder.path().join("x.folded"));
     let mut shell = Command::new("sh");
@@ -165,7 +166,7 @@ fn script(mode: Mode, script: &str, program: &Path) -> Result<Option<Recorded>> 
         },
         _ => None,
     };
-    let run = Bpfprof::clock(["--comm", "deep"]).output(&json).output(&folded);
+    let run = Bpfprof::clock(["--comm", comm]).output(&json).output(&folded);
     let go = folder.path().join("go");
     if mode == Mode::Launched {
         fs::write(go, "")?;

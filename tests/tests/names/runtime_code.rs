@@ -1,9 +1,12 @@
 //! Code that a process makes while it runs.
 
-use anyhow::{Result, ensure};
+use std::fs;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
 use bpfprof_tests::host;
 
-use crate::program::{is_installed, workload};
+use crate::program::{is_installed, run, workload};
 use crate::recorded::Recorded;
 
 #[test]
@@ -25,6 +28,52 @@ fn node_names_its_functions_in_a_perf_map() -> Result<()> {
         // The first moments are node's own start.
         ensure!(named * 2 > recorded.folded.weight(), "{named}:\n{}", recorded.stderr);
     }
+    Ok(())
+}
+
+#[test]
+fn node_names_its_functions_and_lines_in_a_dump() -> Result<()> {
+    if !is_installed("node") {
+        return host::skip("node_names_its_functions_and_lines_in_a_dump", "node is not installed");
+    }
+    // It writes the dump, and a log, where it is.
+    let folder = tempfile::tempdir()?;
+    let script = workload("burn.js");
+    let line = fs::read_to_string(&script)?.lines().position(|line| line.contains("i * i"));
+    let command = format!("cd {} && exec node --perf-prof {} 1", folder.path().display(), script.display());
+    let recorded = Recorded::script(&command)?;
+    let rows = &recorded.report.functions;
+    let row = rows.iter().find(|row| row.name.contains("burnsInScript")).context("no row of the script")?;
+    ensure!(row.own.samples * 2 > recorded.report.header.samples, "{row:?}");
+    let hottest = row.hottest_line.as_ref().context("no line")?;
+    ensure!(
+        hottest.file.ends_with("burn.js") && Some(hottest.line as usize) == line.map(|line| line + 1),
+        "{row:?}"
+    );
+    Ok(())
+}
+
+#[test]
+fn java_names_its_methods_in_a_map_that_it_writes_at_its_end() -> Result<()> {
+    if !is_installed("javac") {
+        return host::skip(
+            "java_names_its_methods_in_a_map_that_it_writes_at_its_end",
+            "javac is not installed",
+        );
+    }
+    let folder = tempfile::tempdir()?;
+    run(Command::new("javac").arg("-d").arg(folder.path()).arg(workload("Burn.java")))?;
+    let java = "exec java -XX:+PreserveFramePointer";
+    let dumps = "-XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit";
+    let command = format!("cd {} && {java} {dumps} Burn 1.5", folder.path().display());
+    let recorded = Recorded::script(&command)?;
+    let named = recorded
+        .folded
+        .weight_where(|line| line.frames.last().is_some_and(|frame| frame.contains("burnsInJava")));
+    // The first moments are the JVM's own start.
+    ensure!(named * 2 > recorded.folded.weight(), "{named}:\n{}", recorded.stderr);
+    let without = Recorded::script(&format!("cd {} && {java} Burn 0.7", folder.path().display()))?;
+    ensure!(without.stderr.contains("Compiler.perfmap"), "{}", without.stderr);
     Ok(())
 }
 

@@ -1,53 +1,30 @@
-//! Names for code that processes make at run time, from the maps they write (`/tmp/perf-PID.map`).
-//!
-//! A line is `START SIZE NAME`, both numbers hexadecimal; later lines replace earlier ones whose memory they use again
-//! (`tools/perf/Documentation/jit-interface.txt` of the kernel).
+//! Names from the maps that processes write (`/tmp/perf-PID.map`): later lines replace earlier ones whose memory they use again.
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
 
-use super::{NamedCode, NoName, Resolution};
-use crate::processes::PerfMaps;
-use crate::types::{Tgid, UserAddress};
+use crate::processes::{MAX_LINE, entry};
+use crate::types::UserAddress;
 
 /// Longest map that is read, in bytes. A large JVM writes some ten megabytes.
 const MAX_MAP: u64 = 512 << 20;
 
-/// Longest line: names longer than this are cut.
-const MAX_LINE: u64 = 1 << 12;
-
-/// Resolves these addresses of a process, in their order.
-pub(super) fn resolve(maps: &PerfMaps, tgid: Tgid, addresses: &[UserAddress]) -> Vec<Resolution> {
-    let Ok(file) = maps.open(tgid) else {
-        return vec![Resolution::unnamed(NoName::NoPerfMap); addresses.len()];
-    };
-    let named = names(&file, addresses);
-    let resolutions = addresses.iter().map(|address| match named.get(address) {
-        Some(name) => {
-            let function = NamedCode { name: name.clone(), line: None };
-            Resolution::Named { function, inlined: Vec::new() }
-        }
-        None => Resolution::unnamed(NoName::NotCovered),
-    });
-    resolutions.collect()
-}
-
 /// The last name that the map gives each of these sorted addresses. The map itself is not kept: it can be long, and few addresses are asked for.
-fn names(file: &File, addresses: &[UserAddress]) -> BTreeMap<UserAddress, String> {
+pub(super) fn names(file: &File, addresses: &[UserAddress]) -> BTreeMap<UserAddress, String> {
     let mut named = BTreeMap::new();
     let mut reader = BufReader::with_capacity(1 << 16, file.take(MAX_MAP));
     let mut line = Vec::new();
     loop {
         line.clear();
-        match (&mut reader).take(MAX_LINE).read_until(b'\n', &mut line) {
+        match (&mut reader).take(MAX_LINE as u64).read_until(b'\n', &mut line) {
             Ok(0) | Err(_) => return named,
             Ok(_) => {}
         }
         let cut = line.last() != Some(&b'\n');
-        if let Some((start, end, name)) = entry(&line) {
-            let first = addresses.partition_point(|address| address.0 < start);
-            for &address in addresses[first..].iter().take_while(|address| address.0 < end) {
+        if let Some((range, name)) = entry(&line) {
+            let first = addresses.partition_point(|address| address.0 < range.start);
+            for &address in addresses[first..].iter().take_while(|address| address.0 < range.end) {
                 named.insert(address, name.clone());
             }
         }
@@ -55,19 +32,6 @@ fn names(file: &File, addresses: &[UserAddress]) -> BTreeMap<UserAddress, String
             return named;
         }
     }
-}
-
-/// First address, address behind the last, name.
-fn entry(line: &[u8]) -> Option<(u64, u64, String)> {
-    let text = String::from_utf8_lossy(line.trim_ascii());
-    let mut fields = text.splitn(3, ' ');
-    let mut number = || {
-        let field = fields.next()?;
-        u64::from_str_radix(field.strip_prefix("0x").unwrap_or(field), 16).ok()
-    };
-    let (start, size) = (number()?, number()?);
-    let name = fields.next().map(str::trim).filter(|name| !name.is_empty())?;
-    Some((start, start.checked_add(size)?, name.into()))
 }
 
 #[cfg(test)]
