@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::fs::File;
+use std::ops::Range;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use std::sync::Arc;
 use addr2line::gimli;
 use addr2line::{Context, LookupContinuation as _, LookupResult, SplitDwarfLoad};
 use memmap2::Mmap;
-use object::{Object as _, ObjectSection as _};
+use object::{Object as _, ObjectSection as _, SectionKind};
 use typed_arena::Arena;
 
 use super::debug_files;
@@ -52,6 +53,8 @@ pub(super) struct Dwarf<'a> {
     nesting: Nesting<'a>,
     scopes: Scopes<'a>,
     package: Option<gimli::DwarfPackage<Bytes<'a>>>,
+    /// Where the file has code.
+    code: Vec<Range<u64>>,
     object: &'a Object,
     files: &'a Files,
 }
@@ -66,6 +69,7 @@ impl<'a> Dwarf<'a> {
         files: &'a Files,
     ) -> Option<Self> {
         let elf = files.map(file)?;
+        let code = code_of(&elf);
         let mut sections = files.sections(&elf, |id| Some(id.name()))?;
         if let Some((link, id)) = elf.gnu_debugaltlink().ok()?
             && let Some(id) = BuildId::new(id)
@@ -79,7 +83,7 @@ impl<'a> Dwarf<'a> {
         let nesting = Nesting::read(&sections);
         let context = Context::from_arc_dwarf(Arc::clone(&sections)).ok()?;
         let package = [path, &object.path].into_iter().find_map(|path| files.package(object, path));
-        Some(Self { sections, context, nesting, scopes: Scopes::default(), package, object, files })
+        Some(Self { sections, context, nesting, scopes: Scopes::default(), package, code, object, files })
     }
 
     /// The function at an address, and the functions inlined there, outermost first; `None` when the address is in no unit.
@@ -96,10 +100,11 @@ impl<'a> Dwarf<'a> {
                 }
             }
         };
-        let (mut functions, mut unit) = (Vec::new(), None);
+        let (mut functions, mut unit, mut outermost) = (Vec::new(), None, None);
         let mut next = frames.next().ok()?;
         while let Some(frame) = next {
             next = frames.next().ok()?;
+            outermost = frame.dw_die_offset;
             let line = frame.location.and_then(|at| Some(Line { file: at.file?.into(), number: at.line? }));
             let name = frame.function.and_then(|name| {
                 let shown = name.demangle().ok()?.into_owned();
@@ -127,8 +132,39 @@ impl<'a> Dwarf<'a> {
             }
             functions.push(code);
         }
+        if self.is_of_removed_code(address, outermost) {
+            return None;
+        }
         functions.reverse();
         (!functions.is_empty()).then_some(functions)
+    }
+
+    /// Whether what was found describes code that the linker removed: its addresses became 0, 1 or the like, and its length is still there, so
+    /// that it seems to lie over live code.
+    fn is_of_removed_code(&self, address: u64, function: Option<gimli::UnitOffset>) -> bool {
+        /// No function is as long as this.
+        const LONGEST: u64 = 16 << 20;
+        let Some(code) = self.code.iter().find(|code| code.contains(&address)) else { return false };
+        if address > LONGEST {
+            return false;
+        }
+        let Some(function) = function else {
+            // A line alone: where the one before the code has a line too, they come from before it.
+            let before = code.start.checked_sub(1);
+            return before
+                .is_some_and(|before| self.context.find_location(before).is_ok_and(|line| line.is_some()));
+        };
+        let begin = || {
+            let unit = self.context.find_dwarf_and_unit(address).skip_all_loads()?;
+            let mut ranges = unit.die_ranges(&unit.entry(function).ok()?).ok()?;
+            while let Some(range) = ranges.next().ok()? {
+                if (range.begin..range.end).contains(&address) {
+                    return Some(range.begin);
+                }
+            }
+            None
+        };
+        begin().is_some_and(|begin| !self.code.iter().any(|code| code.contains(&begin)))
     }
 
     /// The name of an inlined function with the path that its own lacks, as far as it can be known.
@@ -180,6 +216,15 @@ fn is_readable(split: &Sections<'_>) -> bool {
         }
     }
     true
+}
+
+/// The sections of a file that hold code.
+fn code_of(elf: &object::File<'_>) -> Vec<Range<u64>> {
+    let is_code = |section: &object::Section<'_, '_>| section.kind() == SectionKind::Text;
+    let range = |section: object::Section<'_, '_>| {
+        section.address()..section.address().saturating_add(section.size())
+    };
+    elf.sections().filter(is_code).map(range).collect()
 }
 
 /// Whether names of functions have paths in this language.

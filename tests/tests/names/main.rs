@@ -7,6 +7,7 @@ mod kinds;
 mod namespaces;
 mod program;
 mod recorded;
+mod removed;
 mod rows;
 mod runtime_code;
 mod short_processes;
