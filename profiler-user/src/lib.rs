@@ -8,6 +8,7 @@ pub mod cache_folder;
 pub mod cli;
 pub mod diff;
 pub mod events;
+mod function_parts;
 pub mod help;
 pub mod kernel;
 mod linkage_sections;

@@ -167,6 +167,9 @@ pub struct Function {
     /// Ratios of that, by metric; `None` when there is too little to tell.
     #[serde(default)]
     pub metrics: HashMap<String, Option<Share>>,
+    /// Its other names.
+    #[serde(default)]
+    pub also: Vec<String>,
     /// The source line that takes most of it.
     pub hottest_line: Option<HottestLine>,
 }

@@ -1,6 +1,6 @@
 //! The table and the header as JSON: schema 1.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use serde::Serialize;
@@ -28,6 +28,9 @@ struct Document<'a> {
 struct Row<'a> {
     name: &'a str,
     object: &'a str,
+    /// Other names of a function, and the names of its parts and copies.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    also: Option<&'a BTreeSet<String>>,
     #[serde(rename = "self")]
     own: Part,
     total: Part,
@@ -96,6 +99,7 @@ pub(super) fn write(profile: &Profile, by: By, to: &mut dyn Write) -> io::Result
     let table = Table::new(profile, by);
     let repeats = table.repeats(profile);
     let rows = table.rows.iter().map(|row| Row {
+        also: names(profile, row).filter(|_| by == By::Function),
         hottest_line: hottest_line(profile, &table, row).filter(|_| by == By::Function),
         ..Row::new(profile, &table, &repeats, row)
     });
@@ -119,6 +123,7 @@ impl<'a> Row<'a> {
         Self {
             name: &row.label.name,
             object: &row.label.object,
+            also: None,
             own: part(&row.own[0]),
             total: part(&row.total[0]),
             counters: counts(profile, table, row),
@@ -131,6 +136,10 @@ impl<'a> Row<'a> {
             hottest_line: None,
         }
     }
+}
+
+fn names<'a>(profile: &'a Profile, row: &TableRow) -> Option<&'a BTreeSet<String>> {
+    profile.header.names.also.get(&*row.label.object)?.get(&*row.label.name)
 }
 
 fn hottest_line<'a>(profile: &'a Profile, table: &Table, row: &TableRow) -> Option<HottestLine<'a>> {

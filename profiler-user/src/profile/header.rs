@@ -1,6 +1,7 @@
 //! The header: what was recorded, and all that limits what it says.
 
 use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -196,6 +197,9 @@ pub struct NamesInfo {
     pub named: u64,
     /// Objects without names for their frames, by share of samples.
     pub without_symbols: Vec<ObjectLack>,
+    /// Other names of functions, and those of parts and copies of them that were met, by object and function.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub also: BTreeMap<String, BTreeMap<String, BTreeSet<String>>>,
 }
 
 impl NamesInfo {

@@ -27,6 +27,8 @@ pub(super) struct ElfFile {
     pub(super) debug_link: Option<(Vec<u8>, u32)>,
     /// Bytes that its compressed sections claim to become.
     decompressed: u64,
+    /// Whether its functions are Go's, whose names have dots.
+    pub(super) is_go: bool,
     /// Its compressed symbol table (`.gnu_debugdata`).
     mini_symbols: Option<Vec<u8>>,
 }
@@ -65,6 +67,7 @@ impl ElfFile {
             debug_link: elf.gnu_debuglink().ok().flatten().map(|(name, crc)| (name.to_vec(), crc)),
             decompressed: 0,
             mini_symbols: None,
+            is_go: false,
         };
         for section in elf.sections() {
             let is_code = matches!(section.flags(), SectionFlags::Elf { sh_flags } if sh_flags & u64::from(SHF_EXECINSTR) != 0);
@@ -82,6 +85,7 @@ impl ElfFile {
             }
             match section.name_bytes() {
                 Ok(b".symtab") => found.has_symbols = true,
+                Ok(b".gopclntab") => found.is_go = true,
                 Ok(b".dynsym") => found.has_exports = true,
                 Ok(name) if linkage::is_table(name) => found.has_linkage_table = true,
                 Ok(b".debug_info") => found.debug_info = section.size(),

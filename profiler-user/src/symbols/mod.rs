@@ -5,7 +5,6 @@ mod debug_files;
 mod debuginfod;
 mod dwarf;
 mod elf;
-mod enclosing;
 mod guard;
 mod jit;
 mod kernel;
@@ -16,6 +15,7 @@ mod nesting;
 mod rust_paths;
 mod scope_index;
 mod scopes;
+mod symbol_table;
 mod trampoline;
 mod user;
 mod vdso;
@@ -50,7 +50,12 @@ pub struct SymbolOptions {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Resolution {
     /// A function, and the functions inlined at this address, outermost first.
-    Named { function: NamedCode, inlined: Vec<NamedCode> },
+    Named {
+        function: NamedCode,
+        inlined: Vec<NamedCode>,
+        /// Other names of the function, and the names of parts and copies of it that lie here.
+        also: Vec<String>,
+    },
     /// No name, for a reason that is counted for its object.
     Unnamed {
         why: NoName,

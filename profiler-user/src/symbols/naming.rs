@@ -6,6 +6,8 @@ use std::sync::Arc;
 use super::advice::{self, Host};
 use super::kernel::{KERNEL, KernelNames};
 use super::{NamedCode, NoName, Resolution, jit};
+use crate::function_parts;
+use crate::printable::printable_name;
 use crate::processes::{ObjectId, Objects};
 use crate::profile::{
     EventId, Frame, FrameId, FrameKind, Function, Header, Mapping, MappingId, ObjectLack, Profile, RawFrame,
@@ -75,9 +77,10 @@ impl<'a> Names<'a> {
     }
 
     fn name_frame(&self, frame: RawFrame, profile: &mut Profile) -> NamedFrame {
-        let (mut unnamed, mut start) = (None, None);
+        let (mut unnamed, mut start, mut also) = (None, None, &[][..]);
         let (code, inlined) = match self.resolution(frame) {
-            Some((_, Resolution::Named { function, inlined })) => {
+            Some((_, Resolution::Named { function, inlined, also: names })) => {
+                also = names.as_slice();
                 (Some(function.clone()), inlined.as_slice())
             }
             Some((nameless, Resolution::Unnamed { why, start: known })) => {
@@ -91,6 +94,12 @@ impl<'a> Names<'a> {
         let code = code.unwrap_or_else(|| NamedCode { name: self.stand_in(frame, start), line: None });
         let place = Place { mapping: profile.add_mapping(self.mapping(frame)), address: self.address(frame) };
         let mut frames = vec![place.add_frame(profile, code, kind)];
+        if !also.is_empty() {
+            let Function { name, object } = profile.function(profile.frame(frames[0]).function).clone();
+            let of_object = profile.header.names.also.entry(object.to_string()).or_default();
+            let names = of_object.entry(name.to_string()).or_default();
+            names.extend(also.iter().map(|name| printable_name(name).into_owned()));
+        }
         frames.extend(inlined.iter().map(|code| place.add_frame(profile, code.clone(), FrameKind::Inlined)));
         NamedFrame { frames, kind, name, unnamed }
     }
@@ -115,7 +124,7 @@ impl<'a> Names<'a> {
             RawFrame::Jit { name, .. } => self.objects.jit_code().name(name),
             RawFrame::User { .. } | RawFrame::Anonymous { .. } | RawFrame::UnknownUser => return None,
         };
-        Some(NamedCode { name: name.into(), line: None })
+        Some(NamedCode { name: function_parts::split(name).0.into(), line: None })
     }
 
     fn mapping(&self, frame: RawFrame) -> Mapping {

@@ -1,11 +1,13 @@
 //! Names for the code of objects.
 
+use std::borrow::Cow;
 use std::fs::{self, File};
 use std::os::fd::AsRawFd as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use addr2line::demangle_auto;
 use blazesym::symbolize::source::{Elf, Source};
 use blazesym::symbolize::{Input, Symbolized, Symbolizer};
 
@@ -13,9 +15,10 @@ use super::dwarf::{Code, Dwarf, Files};
 use super::elf::ElfFile;
 use super::names::Style;
 use super::{
-    NamedCode, NoName, Resolution, SymbolOptions, debug_files, enclosing, guard, linkage, trampoline, vdso,
-    vsyscall,
+    NamedCode, NoName, Resolution, SymbolOptions, debug_files, guard, linkage, symbol_table, trampoline,
+    vdso, vsyscall,
 };
+use crate::function_parts;
 use crate::processes::{BackingFile, Object, ObjectId, Objects};
 use crate::profile::Line;
 use crate::types::{ElfAddress, FileOffset};
@@ -67,7 +70,8 @@ pub(super) fn resolve(
 fn old_system_call(offset: FileOffset) -> Resolution {
     match vsyscall::function(offset) {
         Some(name) => {
-            Resolution::Named { function: NamedCode { name: name.into(), line: None }, inlined: Vec::new() }
+            let function = NamedCode { name: name.into(), line: None };
+            Resolution::Named { function, inlined: Vec::new(), also: Vec::new() }
         }
         None => Resolution::unnamed(NoName::NotCovered),
     }
@@ -177,9 +181,26 @@ impl Batch {
                 *found = Found { function: Some(name.into()), covers: true, ..Found::default() };
             }
         }
+        self.find_aliases(&mut found, &addresses);
         let starts = self.starts(&found, &addresses);
         let found = found.into_iter().zip(starts);
         found.map(|(found, start)| found.resolution(&self.missing, start, &self.options)).collect()
+    }
+
+    /// Gives each function the best of its names, the same in every run, and notes the others.
+    fn find_aliases(&self, found: &mut [Found], addresses: &[Option<ElfAddress>]) {
+        for source in &self.sources {
+            let NameSource::SymbolTable(file) = source else { continue };
+            let is_open = |at: &usize| found[*at].function.is_some() && found[*at].also.is_empty();
+            let (open, asked): (Vec<usize>, Vec<u64>) =
+                (0..found.len()).filter(is_open).filter_map(|at| Some((at, addresses[at]?.0))).unzip();
+            for (at, names) in open.into_iter().zip(symbol_table::names(file, &asked).unwrap_or_default()) {
+                found[at].take_aliases(names.iter().map(|name| demangled(name)).collect());
+            }
+        }
+        if !self.elf.is_go {
+            found.iter_mut().for_each(Found::take_part);
+        }
     }
 
     /// What stands in for the names that were not found: where the functions begin, or the addresses themselves.
@@ -205,6 +226,8 @@ struct Found {
     line: Option<Line>,
     /// Outermost first.
     inlined: Vec<NamedCode>,
+    /// Other names of the function.
+    also: Vec<String>,
     /// Whether no other source knows better: a symbol without a size is taken for the last before the address, and not all DWARF has whole
     /// names.
     covers: bool,
@@ -226,6 +249,29 @@ impl Found {
         }
     }
 
+    /// Takes the first of these names of one symbol, unless debug information has another for it.
+    fn take_aliases(&mut self, names: Vec<String>) {
+        let Some(function) = &self.function else { return };
+        let plain = |name: &str| Style::default().apply(function_parts::split(name).0);
+        if self.covers && names.iter().all(|name| plain(name) != plain(function)) {
+            return;
+        }
+        self.also = names;
+        self.also.extend(self.function.take());
+        self.function = self.also.first().cloned();
+    }
+
+    /// Tells a part or a copy of a function from the function.
+    fn take_part(&mut self) {
+        if let Some(function) = &mut self.function {
+            let (plain, part) = function_parts::split(function);
+            if !part.is_empty() {
+                let plain = plain.to_owned();
+                self.also.push(std::mem::replace(function, plain));
+            }
+        }
+    }
+
     fn resolution(self, missing: &NoName, start: Option<ElfAddress>, options: &SymbolOptions) -> Resolution {
         let style = Style { strip_generics: options.strip_generics };
         let shown = |name: &str, line| NamedCode { name: style.apply(name), line };
@@ -233,10 +279,13 @@ impl Found {
             return Resolution::Unnamed { why: missing.clone(), start };
         };
         let inlined = self.inlined.into_iter().filter(|_| options.inlines);
-        Resolution::Named {
-            function: shown(&name, self.line),
-            inlined: inlined.map(|code| shown(&code.name, code.line)).collect(),
-        }
+        let function = shown(&name, self.line);
+        let mut also: Vec<String> = self.also.iter().map(|name| style.apply(name)).collect();
+        also.sort_unstable();
+        also.dedup();
+        also.retain(|name| *name != function.name);
+        let inlined = inlined.map(|code| shown(&code.name, code.line)).collect();
+        Resolution::Named { function, inlined, also }
     }
 }
 
@@ -246,7 +295,7 @@ impl From<Vec<Code>> for Found {
         let Some(Code { name, is_whole, line }) = functions.next() else { return Self::default() };
         // Those whose name `dwz` moved to a file that is not here are left out.
         let inlined = functions.filter_map(|code| Some(NamedCode { name: code.name?, line: code.line }));
-        Self { covers: is_whole, function: name, line, inlined: inlined.collect() }
+        Self { covers: is_whole, function: name, line, inlined: inlined.collect(), also: Vec::new() }
     }
 }
 
@@ -279,10 +328,15 @@ impl NameSource {
             }
             Self::SymbolTable(file) => symbols(file, addresses),
             Self::Enclosing(file) => {
-                Some(enclosing::names(file, addresses)?.into_iter().map(Found::surely).collect())
+                let names = symbol_table::names(file, addresses)?.into_iter();
+                Some(names.map(|names| Found::surely(names.first().map(|name| demangled(name)))).collect())
             }
         }
     }
+}
+
+fn demangled(name: &str) -> String {
+    demangle_auto(Cow::Borrowed(name), None).into_owned()
 }
 
 /// Names from the symbol tables of a file, compressed ones included.

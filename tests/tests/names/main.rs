@@ -1,5 +1,6 @@
 //! Every process that was sampled is known, and its functions have their names: `cargo xtask test`.
 
+mod aliases;
 mod debug_files;
 mod files;
 mod inlined;

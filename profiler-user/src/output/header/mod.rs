@@ -183,6 +183,7 @@ mod tests {
                 frames: 1000,
                 named: 995,
                 without_symbols: vec![lack("/lib/x.so", 5, "stripped")],
+                ..NamesInfo::default()
             },
             ..Header::default()
         }
@@ -232,6 +233,7 @@ mod tests {
                     lack("/bin/z", 15, "unreadable"),
                     lack("/bin/zz", 1, "unreadable"),
                 ],
+                ..NamesInfo::default()
             },
             notes: vec!["a note".into()],
             ..good()

@@ -1,9 +1,11 @@
 //! Names that stay the same from build to build.
 
+use crate::function_parts;
+
 /// The name without what compilers and linkers number: hashes, clones, addresses.
 #[must_use]
 pub fn comparable(name: &str) -> String {
-    let mut name = without_suffixes(name);
+    let mut name = function_parts::split(name).0;
     // A frame without a name is the object's.
     if name.starts_with('[')
         && let Some((object, _)) = name.rsplit_once("+0x")
@@ -18,23 +20,6 @@ pub fn comparable(name: &str) -> String {
         name = path;
     }
     without_disambiguators(name)
-}
-
-/// `f.llvm.1234`, `f.cold`, `f.constprop.0` are `f`.
-fn without_suffixes(mut name: &str) -> &str {
-    const SUFFIXES: [&str; 6] = ["llvm", "cold", "constprop", "isra", "part", "lto_priv"];
-    while let Some((rest, last)) = name.rsplit_once('.') {
-        let is_number = !last.is_empty() && last.bytes().all(|byte| byte.is_ascii_digit());
-        let (rest, word) = match rest.rsplit_once('.') {
-            Some((rest, word)) if is_number => (rest, word),
-            _ => (rest, last),
-        };
-        if !SUFFIXES.contains(&word) {
-            break;
-        }
-        name = rest;
-    }
-    name
 }
 
 /// `app[0123456789abcdef]::f` is `app::f`.

@@ -27,7 +27,7 @@ pub(super) fn resolve(code: &JitCode, tgid: Tgid, places: &[Place]) -> Vec<Resol
         for (at, found) in open.into_iter().zip(found.unwrap_or_default()) {
             resolutions[at] = found.map_or_else(
                 || Resolution::unnamed(NoName::NotInPerfMap(runtime)),
-                |function| Resolution::Named { function, inlined: Vec::new() },
+                |function| Resolution::Named { function, inlined: Vec::new(), also: Vec::new() },
             );
         }
     }
@@ -44,7 +44,7 @@ pub(super) fn resolve(code: &JitCode, tgid: Tgid, places: &[Place]) -> Vec<Resol
                 *resolution = match named.get(address) {
                     Some(name) => {
                         let function = NamedCode { name: name.clone(), line: None };
-                        Resolution::Named { function, inlined: Vec::new() }
+                        Resolution::Named { function, inlined: Vec::new(), also: Vec::new() }
                     }
                     None => Resolution::unnamed(NoName::NotInPerfMap(runtime)),
                 };
