@@ -22,6 +22,7 @@ use std::{fmt, io};
 pub struct SamplingEvent {
     sampler: Sampler,
     cpu: CpuId,
+    is_clock: bool,
 }
 
 /// What the kernel noted in an event's ring since the last look.
@@ -51,21 +52,37 @@ impl SamplingEvent {
         let sampler = counter
             .sampled(SMALLEST_RING)
             .map_err(|refused| error(Failure::MapRing { errno: attribute::errno(&refused) }))?;
-        Ok(Self { sampler, cpu })
+        Ok(Self { sampler, cpu, is_clock: spec.is_clock() })
     }
 
-    /// Gives a clock that was opened with this frequency another period, drawn by chance from those around it. It begins now.
+    /// Gives an event that was opened with this frequency another period, drawn by chance from those around it. It begins now: what was counted
+    /// of the one before ends in no sample of its own.
     ///
-    /// The kernel has turned the frequency into a fixed period when it opened the clock (`perf_swevent_init_hrtimer` in `kernel/events/core.c`).
+    /// The kernel has turned the frequency of a clock into a fixed period when it opened the clock (`perf_swevent_init_hrtimer` in
+    /// `kernel/events/core.c`). Of the PMU's events it goes on adapting the period to the frequency (`perf_adjust_period`).
     ///
     /// # Errors
     /// As the kernel gives them.
     pub fn draw_period(&mut self, frequency: NonZeroU32) -> io::Result<()> {
         const SECOND: f64 = 1e9;
         let factor = 1.0 - PERIOD_SPREAD + 2.0 * PERIOD_SPREAD * fastrand::f64();
-        let period = (SECOND / f64::from(frequency.get()) * factor) as u64;
+        let hertz = f64::from(frequency.get());
+        if self.is_clock {
+            return self.set_period((SECOND / hertz * factor) as u64);
+        }
+        match self.set_period((hertz * factor).round().max(1.0) as u64) {
+            // Above the highest frequency that the kernel allows.
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) && factor > 1.0 => {
+                self.set_period((hertz / factor).round().max(1.0) as u64)
+            }
+            result => result,
+        }
+    }
+
+    /// Sets the period of an event that has one, and the frequency of one whose period the kernel adapts.
+    fn set_period(&mut self, value: u64) -> io::Result<()> {
         // SAFETY: the descriptor is open, and the kernel reads the number at this address.
-        let result = unsafe { ioctls::PERIOD(self.as_raw_fd(), &raw const period as u64) };
+        let result = unsafe { ioctls::PERIOD(self.as_raw_fd(), &raw const value as u64) };
         if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 

@@ -34,11 +34,11 @@ pub struct SampledEvent {
 }
 
 impl SampledEvent {
-    /// The frequency around which its periods are drawn by chance, if they are: a clock of a fixed period would meet a program that does the
-    /// same in turns always at the same place. A period that was asked for stays what it is.
+    /// The frequency around which its periods are drawn by chance, if they are: a fixed period, and one that the kernel adapts to a fixed
+    /// frequency, would meet a program that does the same in turns always at the same place. A period that was asked for stays what it is.
     pub(super) fn drawn_frequency(&self) -> Option<NonZeroU32> {
         match self.rate {
-            Rate::Frequency(hertz) if self.spec.is_clock() => Some(hertz),
+            Rate::Frequency(hertz) if self.spec.is_clock() || self.spec.is_counted_by_pmu() => Some(hertz),
             Rate::Frequency(_) | Rate::Period(_) => None,
         }
     }
@@ -46,7 +46,8 @@ impl SampledEvent {
     /// Whether a sample weighs what the event has counted since the last one. Clocks count also what modifiers keep them from sampling.
     fn has_counted_weights(&self) -> bool {
         let modifiers = self.spec.modifiers();
-        self.drawn_frequency().is_some() && !modifiers.exclude_user() && !modifiers.exclude_kernel()
+        let counts_more = self.spec.is_clock() && (modifiers.exclude_user() || modifiers.exclude_kernel());
+        self.drawn_frequency().is_some() && !counts_more
     }
 
     /// Whether the kernel adapts its period and shows it too early: where it counts the event itself.
@@ -189,12 +190,12 @@ impl Sampler {
         self.armed.keys().copied()
     }
 
-    /// Whether an event has periods that are [drawn](Self::draw_periods).
-    pub fn has_random_periods(&self) -> bool {
-        self.options.events.iter().any(|event| event.drawn_frequency().is_some())
+    /// The lowest of the frequencies around which periods are [drawn](Self::draw_periods); `None` where none are.
+    pub fn lowest_drawn_frequency(&self) -> Option<NonZeroU32> {
+        self.options.events.iter().filter_map(SampledEvent::drawn_frequency).min()
     }
 
-    /// Draws new periods for the clocks that are sampled by frequency, on each CPU its own.
+    /// Draws new periods for clocks and events of the PMU that are sampled by frequency, on each CPU its own.
     pub fn draw_periods(&mut self) -> Result<(), KernelError> {
         let Self { armed, options, .. } = self;
         armed

@@ -3,6 +3,7 @@
 mod cgroup;
 mod command;
 mod conditions;
+mod draws;
 mod eager;
 mod event;
 mod fresh;
@@ -21,7 +22,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use tokio::task::JoinHandle;
-use tokio::time::{MissedTickBehavior, interval, interval_at, sleep_until};
+use tokio::time::{MissedTickBehavior, interval, sleep_until};
 
 use crate::cli::{Options, Verbosity};
 use crate::kernel::{DRAINS_PER_SECOND, wait_for_running_programs};
@@ -30,15 +31,12 @@ use crate::present::Outputs;
 use crate::privileges;
 use crate::say::{StatusLine, say};
 use command::{CannotRun, Command, Running};
+use draws::Draws;
 use looks::Looks;
 use readiness::{readable_from, watch};
 use session::Session;
 use signals::Signals;
 use target::Watch;
-
-/// Clocks get new random periods so often. A program whose turns are as long as one of them meets it at the same place meanwhile, so that all
-/// these samples tell no more than one.
-const DRAW_PAUSE: Duration = Duration::from_millis(50);
 
 /// Side-band records are looked at no more often than this for their own sake, however fast they come.
 const LOOK_PAUSE: Duration = Duration::from_millis(2);
@@ -179,9 +177,7 @@ async fn sample(
     let requests = session.requests_fd().and_then(watch).context("cannot watch for requests of programs")?;
     let (mut looks, mut may_look) = (Looks::default(), begun);
     // The start has drawn the first.
-    let mut draw = interval_at(begun + DRAW_PAUSE, DRAW_PAUSE);
-    let draws = session.has_random_periods();
-    draw.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut draws = Draws::after_first(session.lowest_drawn_frequency());
     let _precedence = Precedence::take();
     let mut line = StatusLine::new(options.output.verbosity > Verbosity::Quiet);
     // Waits for programs, while others still ask for files.
@@ -192,7 +188,10 @@ async fn sample(
             signal = signals.next() => break Stop::Signal(signal),
             () = target_ended(&mut targets, running) => break Stop::TargetEnded,
             placed = session.place_table() => placed?,
-            _ = draw.tick(), if draws => session.draw_periods()?,
+            () = draws.due() => {
+                session.draw_periods()?;
+                draws.count();
+            }
             _ = drain.tick(), if ended_slice.is_none() => {
                 session.end_slice()?;
                 ended_slice = Some(tokio::task::spawn_blocking(wait_for_running_programs));

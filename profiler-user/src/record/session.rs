@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::io;
+use std::num::NonZeroU32;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -256,12 +257,12 @@ impl Session {
         }
     }
 
-    /// Whether [periods are drawn](Self::draw_periods).
-    pub(super) fn has_random_periods(&self) -> bool {
-        self.sampler.has_random_periods()
+    /// The lowest of the frequencies around which [periods are drawn](Self::draw_periods); `None` where none are.
+    pub(super) fn lowest_drawn_frequency(&self) -> Option<NonZeroU32> {
+        self.sampler.lowest_drawn_frequency()
     }
 
-    /// Draws new periods for the clocks that are sampled.
+    /// Draws new periods for the events that have random ones.
     pub(super) fn draw_periods(&mut self) -> Result<(), KernelError> {
         self.sampler.draw_periods()
     }

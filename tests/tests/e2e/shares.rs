@@ -56,6 +56,24 @@ fn the_interval_holds_the_truth_of_short_runs() -> Result<()> {
     Ok(())
 }
 
+/// New periods are drawn so rarely that samples come between.
+#[test]
+fn low_frequencies_have_their_samples() -> Result<()> {
+    let Some(turns) = CProgram::compile_with("turns", &["-O1"])? else { return Ok(()) };
+    let folder = tempfile::tempdir()?;
+    let json = folder.path().join("x.json");
+    for hertz in [4, 10, 19] {
+        let run = Bpfprof::new(["-e", "cpu-clock", "-F", &hertz.to_string(), "-o"])
+            .args([json.as_path(), "--".as_ref(), turns.path()])
+            .args(["4000", "1000"]);
+        run.succeed()?;
+        let header = Report::read(&json)?.header;
+        // The time since the last sample is in none, and the machine may be busy.
+        ensure!(header.samples >= 2 * hertz && header.weight > 2_000_000_000, "{hertz} Hz: {header:?}");
+    }
+    Ok(())
+}
+
 fn nanoseconds_by_name(text: &str) -> Result<HashMap<String, u64>> {
     let lines = text.lines().map(|line| {
         let (name, time) = line.split_once(' ').with_context(|| format!("not from the workload: {line}"))?;

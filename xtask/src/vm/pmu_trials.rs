@@ -42,6 +42,12 @@ pub(super) const ALL: &[Trial] = &[
         check: cycles_are_cpu_time,
     },
     Trial {
+        name: "lockstep",
+        script: "bpfprof -F 100 --counters none -o /tmp/json.json -- turns 12 10000000",
+        claim: "so do cycles sampled at the very frequency at which the program repeats what it does",
+        check: cycles_are_cpu_time,
+    },
+    Trial {
         name: "overflow",
         script: "bpfprof -c 10000000 --counters instructions --attribution overflow -o /tmp/json.json -- turns 6",
         claim: "each function has an IPC of 0.25 by the overflows of instructions",

@@ -77,8 +77,9 @@ impl Profile {
         let user = self.number("/header/stacks/user")?;
         ensure!(
             user > 0 && share(whole, user) >= least,
-            "{whole} of {user} user stacks are whole; the others: {}",
-            self.json.pointer("/header/stacks/cut").unwrap_or(&Value::Null)
+            "{whole} of {user} user stacks are whole; truncated: {}; guessed: {}",
+            self.json.pointer("/header/stacks/cut").unwrap_or(&Value::Null),
+            self.json.pointer("/header/stacks/guesses").unwrap_or(&Value::Null)
         );
         Ok(())
     }
