@@ -112,6 +112,10 @@ pub(super) struct Args {
     #[arg(long, help_heading = "Names")]
     pub strip_generics: bool,
 
+    /// Time for reading names; objects that are left then are named by their symbol tables alone
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "30s", help_heading = "Names")]
+    pub symbol_time: Duration,
+
     /// Look for separate debug files here too, as below /usr/lib/debug; repeatable
     #[arg(long, value_name = "FOLDER", help_heading = "Names")]
     pub debug_dir: Vec<PathBuf>,

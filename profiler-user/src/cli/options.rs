@@ -158,6 +158,7 @@ impl Options {
                 inlines: output.view.inlines != Inlines::None,
                 strip_generics: args.strip_generics,
                 debug_dirs: args.debug_dir,
+                time_limit: args.symbol_time,
                 debuginfod: if args.no_debuginfod { None } else { Debuginfod::from_environment() },
             },
             output,

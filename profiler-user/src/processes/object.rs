@@ -50,6 +50,12 @@ pub enum BackingFile {
 }
 
 impl Object {
+    /// Bytes of its file; 0 where it has none or could not be opened.
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        self.stamp.map_or(0, |stamp| stamp.size)
+    }
+
     /// An object that was never opened.
     #[cfg(test)]
     pub(crate) fn named(path: &str, build_id: Option<BuildId>) -> Self {

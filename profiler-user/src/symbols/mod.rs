@@ -1,6 +1,7 @@
 //! Names for addresses: each distinct (object, offset) once, in one batch per object, in this process.
 
 mod advice;
+mod batches;
 mod debug_files;
 mod debuginfod;
 mod dwarf;
@@ -25,7 +26,9 @@ pub use vdso::image as vdso_image;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
+use batches::{Batch, Clock};
 pub use debuginfod::Debuginfod;
 pub(crate) use names::without_generics;
 
@@ -44,6 +47,8 @@ pub struct SymbolOptions {
     pub debug_dirs: Vec<PathBuf>,
     /// Servers to ask for debug files that are not here; `None` to ask none.
     pub debuginfod: Option<Debuginfod>,
+    /// Time for all names; what is left then is named by symbol tables alone. Servers have a limit of their own.
+    pub time_limit: Duration,
 }
 
 /// What an address means.
@@ -127,13 +132,15 @@ pub fn symbolize(
         }
     }
     let mut names = naming::Names::new(objects, kernel::resolve(&mut kernel));
-    let all = wanted.len();
-    for (done, (object, mut offsets)) in wanted.into_iter().enumerate() {
-        progress(done, all);
+    let samples = batches::samples_by_object(recording);
+    let batches = wanted.into_iter().map(|(object, mut offsets)| {
         offsets.sort_unstable();
         offsets.dedup();
-        let resolved = user::resolve(objects, object, &offsets, options);
-        names.add(object, offsets.into_iter().zip(resolved));
+        Batch { object, offsets, samples: samples.get(&object).copied().unwrap_or(0) }
+    });
+    let clock = Clock::start(options.time_limit);
+    for named in batches::name_all(batches.collect(), objects, options, &clock, progress) {
+        names.add(named.object, named.names.into_iter());
     }
     for (tgid, mut places) in made {
         places.sort_unstable();
@@ -145,5 +152,11 @@ pub fn symbolize(
     let host = advice::Host::read(options.debuginfod.is_some());
     let mut profile = names.into_profile(recording, header, &host);
     profile.header.notes.extend(asked);
+    if clock.is_over() {
+        profile.header.notes.push(format!(
+            "names took longer than {} (--symbol-time): some objects are named by their symbol tables alone, without inlined functions and lines",
+            humantime::format_duration(options.time_limit)
+        ));
+    }
     profile
 }

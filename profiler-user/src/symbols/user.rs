@@ -11,6 +11,7 @@ use addr2line::demangle_auto;
 use blazesym::symbolize::source::{Elf, Source};
 use blazesym::symbolize::{Input, Symbolized, Symbolizer};
 
+use super::batches::Clock;
 use super::dwarf::{Code, Dwarf, Files};
 use super::elf::ElfFile;
 use super::names::Style;
@@ -27,6 +28,9 @@ use crate::unwind;
 /// Longest time that one object may take. The largest programs with full debug information take a few seconds.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
 
+/// Longest time for the symbol tables of one object.
+const TIME_LIMIT_OF_SYMBOLS: Duration = Duration::from_secs(10);
+
 /// Largest `.debug_info` that inlined functions are read from, in bytes; above it there are only names of functions.
 const MAX_DEBUG_INFO: u64 = 2 << 30;
 
@@ -36,6 +40,7 @@ pub(super) fn resolve(
     id: ObjectId,
     offsets: &[FileOffset],
     options: &SymbolOptions,
+    clock: &Clock,
 ) -> Vec<Resolution> {
     let unnamed = |why: NoName| vec![Resolution::unnamed(why); offsets.len()];
     let object = objects.get(id);
@@ -50,21 +55,35 @@ pub(super) fn resolve(
     };
     let debug = {
         let (object, file, options) = (object.clone(), Arc::clone(&file), options.clone());
-        guarded(move || DebugFile::look_for(&object, &file, &options))
+        guarded(TIME_LIMIT, move || DebugFile::look_for(&object, &file, &options))
     };
     let debug = match debug {
         Ok(DebugFile::Here(file)) => Some(file),
         Ok(DebugFile::Missing) => {
-            options.debuginfod.as_ref().and_then(|servers| servers.debug_file(object.build_id?))
+            let servers = options.debuginfod.as_ref();
+            clock.outside(|| servers.and_then(|servers| servers.debug_file(object.build_id?)))
         }
         Ok(DebugFile::NotNeeded) => None,
         Err(error) => return unnamed(NoName::Failed(error)),
     };
-    let resolved = {
+    let debug = debug.map(Arc::new);
+    let resolved = |limit: Duration, dwarf: bool| {
         let (object, offsets, options) = (object.clone(), offsets.to_vec(), options.clone());
-        guarded(move || Batch::prepare(&object, file, debug, &options).map(|batch| batch.resolve(&offsets)))
+        let (file, debug) = (Arc::clone(&file), debug.clone());
+        guard::run(limit, move || {
+            Batch::prepare(&object, file, debug, dwarf, &options).map(|batch| batch.resolve(&offsets))
+        })
     };
-    resolved.unwrap_or_else(|error| unnamed(NoName::Failed(error)))
+    let whole = clock.left().map(|left| resolved(left.min(TIME_LIMIT), true));
+    let answer = match whole {
+        None | Some(Err(guard::Failure::TimedOut)) => {
+            clock.end();
+            resolved(TIME_LIMIT_OF_SYMBOLS, false)
+        }
+        Some(answer) => answer,
+    };
+    let answer = answer.unwrap_or_else(|failure| Err(failure.to_string()));
+    answer.unwrap_or_else(|error| unnamed(NoName::Failed(error)))
 }
 
 fn old_system_call(offset: FileOffset) -> Resolution {
@@ -78,9 +97,10 @@ fn old_system_call(offset: FileOffset) -> Resolution {
 }
 
 fn guarded<T: Send + 'static>(
+    limit: Duration,
     work: impl FnOnce() -> Result<T, String> + Send + 'static,
 ) -> Result<T, String> {
-    guard::run(TIME_LIMIT, work).unwrap_or_else(|failure| Err(failure.to_string()))
+    guard::run(limit, work).unwrap_or_else(|failure| Err(failure.to_string()))
 }
 
 /// The separate debug file of an object.
@@ -131,7 +151,8 @@ impl Batch {
     fn prepare(
         object: &Object,
         file: Arc<File>,
-        debug: Option<File>,
+        debug: Option<Arc<File>>,
+        dwarf: bool,
         options: &SymbolOptions,
     ) -> Result<Self, String> {
         let elf = ElfFile::read(&file).map_err(|error| error.to_string())?;
@@ -146,14 +167,14 @@ impl Batch {
         {
             has_symbols |= debug_elf.has_symbols || debug_elf.debug_info > 0;
             let path = fs::read_link(descriptor_path(&debug)).unwrap_or_default();
-            sources.extend(NameSource::of(path, debug.into(), &debug_elf, options));
+            sources.extend(NameSource::of(path, debug, &debug_elf, dwarf, options));
         }
         let missing = match (has_symbols, elf.has_exports) {
             (true, _) => NoName::NotCovered,
             (false, true) => NoName::ExportsOnly,
             (false, false) => NoName::NoSymbols,
         };
-        sources.extend(NameSource::of(object.path.clone(), Arc::clone(&file), &elf, options));
+        sources.extend(NameSource::of(object.path.clone(), Arc::clone(&file), &elf, dwarf, options));
         Ok(Self { object: object.clone(), file, elf, sources, missing, options: options.clone() })
     }
 
@@ -305,11 +326,12 @@ impl NameSource {
         path: PathBuf,
         file: Arc<File>,
         elf: &ElfFile,
+        dwarf: bool,
         options: &SymbolOptions,
     ) -> impl Iterator<Item = Self> {
         // Without a symbol table, DWARF is the only place of names.
         let wanted = options.inlines && elf.debug_info <= MAX_DEBUG_INFO;
-        let dwarf = elf.debug_info > 0 && (wanted || !elf.has_symbols);
+        let dwarf = dwarf && elf.debug_info > 0 && (wanted || !elf.has_symbols);
         let dwarf = dwarf.then(|| Self::Dwarf { path, file: Arc::clone(&file) });
         dwarf.into_iter().chain([Self::SymbolTable(Arc::clone(&file)), Self::Enclosing(file)])
     }
@@ -369,15 +391,21 @@ mod tests {
     use crate::types::Tgid;
 
     fn options(inlines: bool) -> SymbolOptions {
-        SymbolOptions { inlines, strip_generics: false, debug_dirs: Vec::new(), debuginfod: None }
+        SymbolOptions {
+            inlines,
+            strip_generics: false,
+            debug_dirs: Vec::new(),
+            debuginfod: None,
+            time_limit: TIME_LIMIT,
+        }
     }
 
     fn resolve_batch(file: File, offsets: &[FileOffset], inlines: bool) -> Result<Vec<Resolution>, String> {
         let object = Object::named("/nonexistent/object", None);
         let options = options(inlines);
         let offsets = offsets.to_vec();
-        guarded(move || {
-            Batch::prepare(&object, file.into(), None, &options).map(|batch| batch.resolve(&offsets))
+        guarded(TIME_LIMIT, move || {
+            Batch::prepare(&object, file.into(), None, true, &options).map(|batch| batch.resolve(&offsets))
         })
     }
 

@@ -1,9 +1,22 @@
-//! Functions with several names, and copies of functions.
+//! Functions with several names, copies of functions, and names within a time.
 
 use anyhow::{Result, ensure};
 
 use crate::program::{Workshop, run, workload};
 use crate::recorded::Recorded;
+
+#[test]
+fn names_that_take_too_long_are_those_of_symbol_tables() -> Result<()> {
+    let shop = Workshop::new()?;
+    let burn = shop.build("burn", "burns_in_time", &[])?;
+    let recorded = Recorded::of(|run| run.args(["--symbol-time", "1ns", "--"]).args([&burn]).args(["0.3"]))?;
+    recorded.spent_in("burns_in_time", 0.9)?;
+    // It is inlined, which debug information alone tells.
+    recorded.never_in("takes_turns")?;
+    let notes = &recorded.report.header.notes;
+    ensure!(notes.iter().any(|note| note.contains("--symbol-time")), "{notes:?}");
+    Ok(())
+}
 
 #[test]
 fn a_function_has_one_name_and_the_others_beside_it() -> Result<()> {
