@@ -1,7 +1,5 @@
 //! What bpfprof may do, checked before it tries.
 
-use std::os::unix::ffi::OsStrExt as _;
-
 use anyhow::bail;
 use caps::{CapSet, Capability, CapsHashSet};
 use rustix::process::{Resource, getrlimit, setrlimit};
@@ -19,10 +17,8 @@ pub(crate) fn check() -> anyhow::Result<()> {
     if missing.is_empty() {
         return Ok(());
     }
-    let program = std::env::current_exe().unwrap_or_else(|_| "bpfprof".into());
-    let program = String::from_utf8_lossy(program.as_os_str().as_bytes()).into_owned();
     bail!(
-        "missing {}: run it with sudo, or allow it once with `sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search+ep {program}`",
+        "missing {}: run it with sudo, or let a group of users run it (`bpfprof help permissions` says how)",
         missing.join(" and ")
     )
 }

@@ -13,4 +13,6 @@ pub(super) struct HelpArgs {
 pub enum Topic {
     /// What each metric is, good and bad values, and what the reading means
     Metrics,
+    /// What bpfprof may do, and how others than root may run it
+    Permissions,
 }

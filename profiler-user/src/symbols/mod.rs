@@ -142,10 +142,11 @@ pub fn symbolize(
     for named in batches::name_all(batches.collect(), objects, options, &clock, progress) {
         names.add(named.object, named.names.into_iter());
     }
+    let jit_clock = Clock::start(jit::TIME_LIMIT);
     for (tgid, mut places) in made {
         places.sort_unstable();
         places.dedup();
-        let resolved = jit::resolve(objects.jit_code(), tgid, &places);
+        let resolved = jit::resolve(objects.jit_code(), tgid, &places, &jit_clock);
         names.add_made(tgid, places.into_iter().zip(resolved));
     }
     let asked = options.debuginfod.as_ref().and_then(Debuginfod::summary);
@@ -156,6 +157,12 @@ pub fn symbolize(
         profile.header.notes.push(format!(
             "names took longer than {} (--symbol-time): some objects are named by their symbol tables alone, without inlined functions and lines",
             humantime::format_duration(options.time_limit)
+        ));
+    }
+    if jit_clock.is_over() {
+        profile.header.notes.push(format!(
+            "names of code made at run time took longer than {}: some of it has none",
+            humantime::format_duration(jit::TIME_LIMIT)
         ));
     }
     profile

@@ -2,11 +2,12 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use bpfprof_tests::{Bpfprof, Target, host};
+use bpfprof_tests::{Bpfprof, Report, Target, host};
 use rustix::process::Signal;
 
 /// Capabilities that sampling needs (`linux/capability.h`): CHOWN, DAC_OVERRIDE, DAC_READ_SEARCH, KILL, IPC_LOCK, SYS_PTRACE, SYS_NICE, SYSLOG,
@@ -27,6 +28,34 @@ fn while_it_samples_it_holds_no_more_than_that_needs() -> Result<()> {
     }
     run.signal(Signal::INT)?;
     assert_eq!(run.wait()?.code(), Some(0));
+    Ok(())
+}
+
+/// The systemd unit gives it these alone.
+#[test]
+fn the_capabilities_of_the_unit_are_enough() -> Result<()> {
+    const TEST: &str = "permission::the_capabilities_of_the_unit_are_enough";
+    if Command::new("setpriv").arg("--version").output().is_err() {
+        return host::skip(TEST, "`setpriv` (package util-linux) is not installed");
+    }
+    let unit = Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging/systemd/bpfprof@.service");
+    let unit = fs::read_to_string(unit).context("reading the unit")?;
+    let line = unit.lines().find_map(|line| line.strip_prefix("CapabilityBoundingSet="));
+    let names = line.context("the unit bounds no capabilities")?.split_whitespace();
+    let bounds: Vec<String> =
+        names.filter_map(|name| Some(format!("+{}", name.strip_prefix("CAP_")?.to_lowercase()))).collect();
+    let folder = tempfile::tempdir()?;
+    let mut command = Command::new("setpriv");
+    command.args(["--bounding-set", &format!("-all,{}", bounds.join(","))]).arg(host::bpfprof());
+    let target = Target::workload("spin", &["alpha", "60"])?;
+    let run = Bpfprof::through(command).args(["-e", "cpu-clock", "--all", "-d", "1s"]);
+    let (html, json) = (folder.path().join("machine.html"), folder.path().join("machine.json"));
+    run.output(&html).output(&json).succeed()?;
+    drop(target);
+    let report = Report::read(&json)?;
+    ensure!(report.header.samples > 200 && html.exists(), "{:?}", report.header);
+    let notes = &report.header.notes;
+    ensure!(notes.iter().all(|note| !note.contains("have no names")), "{notes:?}");
     Ok(())
 }
 
@@ -94,5 +123,7 @@ fn a_plain_user_is_told_what_is_missing() -> Result<()> {
     run.expect_refusal(1, &[])?;
     let remedies = ["CAP_BPF", "CAP_PERFMON", "sudo"];
     ensure!(remedies.iter().any(|remedy| run.stderr.contains(remedy)), "no remedy in: {}", run.stderr);
+    let advice = Bpfprof::new(["help", "permissions"]).succeed()?.stdout;
+    ensure!(advice.contains("setcap") && advice.contains("-m 750"), "{advice}");
     Ok(())
 }

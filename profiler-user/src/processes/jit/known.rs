@@ -19,7 +19,8 @@ pub(super) struct Known {
     news: RangeMap<u64, JitName>,
     /// Whether the news are all there is: their map took the place of another.
     replaces: bool,
-    ranges: usize,
+    /// Ranges that this process has added, and not got from another.
+    added: usize,
 }
 
 impl Known {
@@ -35,8 +36,8 @@ impl Known {
 
     /// Adds to the news.
     pub(super) fn add(&mut self, range: Range<u64>, name: JitName) {
-        if self.ranges < MAX_RANGES && !range.is_empty() {
-            self.ranges += 1;
+        if self.added < MAX_RANGES && !range.is_empty() {
+            self.added += 1;
             self.news.insert(range, name);
         }
     }
@@ -45,7 +46,7 @@ impl Known {
     pub(super) fn replace(&mut self) {
         self.news = RangeMap::new();
         self.replaces = true;
-        self.ranges = 0;
+        self.added = 0;
     }
 
     /// Whether there is no name at all.
@@ -64,12 +65,20 @@ impl Known {
         } else if !self.news.is_empty() {
             Arc::make_mut(&mut self.names).extend(std::mem::take(&mut self.news));
         }
+        // Later ranges take the place of earlier ones.
+        self.added = self.added.min(self.names.len());
+    }
+
+    /// Ranges that are kept for this process alone.
+    pub(super) fn own_ranges(&self) -> usize {
+        self.added
     }
 
     /// All of it, as a forked process has it.
     pub(super) fn with_news(&self) -> Self {
         let mut all = self.clone();
         all.take_news();
+        all.added = 0;
         all
     }
 }

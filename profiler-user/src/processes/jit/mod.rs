@@ -24,7 +24,7 @@ use std::sync::Arc;
 use known::Known;
 use names::Names;
 use place::{Folders, Writer};
-use tail::Tail;
+use tail::{Room, Tail};
 
 use super::scan;
 use crate::types::{MonotonicTime, Tgid, UserAddress};
@@ -38,9 +38,11 @@ const MAX_OPEN: usize = 256;
 /// Dumps of one process: its own, and those of its ancestors.
 const MAX_DUMPS: usize = 8;
 
+/// Bytes of maps that are read in a drain, and ranges that are kept of all of them. What comes after is read at the end.
+const ROOM: Room = Room { bytes: 16 << 20, ranges: 4 << 20 };
+
 /// What is known of code made at run time, noted while its processes live.
 /// Bounded: what comes after the bounds has no names.
-#[derive(Default)]
 pub struct JitCode {
     processes: HashMap<Tgid, Process>,
     /// Names of forked processes that are not taken over yet.
@@ -49,6 +51,14 @@ pub struct JitCode {
     names: Names,
     /// Maps held open.
     open: usize,
+    room: Room,
+}
+
+impl Default for JitCode {
+    fn default() -> Self {
+        let (folders, names) = (Folders::default(), Names::default());
+        Self { processes: HashMap::new(), forks: HashMap::new(), folders, names, open: 0, room: ROOM }
+    }
 }
 
 /// A process with code of its own making.
@@ -139,6 +149,7 @@ impl JitCode {
     /// The code of a process is gone with its program. What was read of its map belongs to that.
     pub(super) fn executed(&mut self, tgid: Tgid, time: MonotonicTime) {
         let Some(process) = self.processes.get_mut(&tgid) else { return };
+        self.room.ranges += process.known.own_ranges();
         process.before = Some((time, process.known.with_news()));
         process.known = Known::default();
         process.dumps.clear();
@@ -169,8 +180,11 @@ impl JitCode {
         for tgid in sampled.map(|(&tgid, _)| tgid).collect::<Vec<_>>() {
             self.read_news(tgid);
         }
+        self.room.bytes = ROOM.bytes;
         for process in self.processes.values_mut() {
+            let before = process.known.own_ranges();
             process.known.take_news();
+            self.room.ranges += before - process.known.own_ranges();
             (process.is_fresh, process.is_sampled) = (false, false);
         }
     }
@@ -212,12 +226,12 @@ impl JitCode {
     }
 
     fn read_again(&mut self, tgid: Tgid) {
-        let Self { processes, names, open, .. } = self;
+        let Self { processes, names, open, room, .. } = self;
         let Some(process) = processes.get_mut(&tgid) else { return };
         process.is_fresh = true;
         hold(process, open);
         if let Some(map) = process.writer.as_ref().and_then(|writer| writer.map().ok()) {
-            process.tail.read(&map, &mut process.known, names);
+            process.tail.read(&map, &mut process.known, names, room);
         }
     }
 }

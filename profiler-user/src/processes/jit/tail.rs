@@ -7,8 +7,17 @@ use super::known::Known;
 use super::lines::{MAX_LINE, entry};
 use super::names::Names;
 
-/// Most bytes that are read at once: sampling goes on meanwhile, and the rest is read the next time.
+/// Most bytes of one map that are read at once: sampling goes on meanwhile, and the rest is read the next time.
 const MOST_AT_ONCE: usize = 4 << 20;
+
+/// What may be read and kept, of all maps together.
+#[derive(Clone, Copy)]
+pub(super) struct Room {
+    /// Bytes until the end of the drain.
+    pub(super) bytes: usize,
+    /// Ranges.
+    pub(super) ranges: usize,
+}
 
 /// Bytes before the end of what was read that must be there again: else the map was written anew.
 const PROOF: usize = 64;
@@ -25,21 +34,23 @@ pub(super) struct Tail {
 }
 
 impl Tail {
-    /// Adds the lines that were not read yet to the news.
-    pub(super) fn read(&mut self, map: &File, known: &mut Known, names: &mut Names) {
+    /// Adds the lines that were not read yet to the news, as far as there is room.
+    pub(super) fn read(&mut self, map: &File, known: &mut Known, names: &mut Names, room: &mut Room) {
         let Ok(metadata) = map.metadata() else { return };
         let file = Some((metadata.dev(), metadata.ino()));
         if self.file != file || metadata.len() < self.read || !self.is_as_before(map) {
             if self.file.is_some() {
+                room.ranges += known.own_ranges();
                 known.replace();
             }
             *self = Self { file, ..Self::default() };
         }
-        let wanted =
-            usize::try_from(metadata.len() - self.read).map_or(MOST_AT_ONCE, |new| new.min(MOST_AT_ONCE));
+        let most = MOST_AT_ONCE.min(room.bytes);
+        let wanted = usize::try_from(metadata.len() - self.read).map_or(most, |new| new.min(most));
         let mut bytes = vec![0; wanted];
         let Ok(len) = map.read_at(&mut bytes, self.read) else { return };
         bytes.truncate(len);
+        room.bytes -= len;
         // The last line may be in the middle of being written.
         let Some(end) = bytes.iter().rposition(|&byte| byte == b'\n') else {
             if len == MOST_AT_ONCE {
@@ -49,9 +60,12 @@ impl Tail {
         };
         for line in bytes[..end].split(|&byte| byte == b'\n') {
             if let Some((range, name)) = entry(&line[..line.len().min(MAX_LINE)])
+                && room.ranges > 0
                 && let Some(name) = names.number(&name)
             {
+                let before = known.own_ranges();
                 known.add(range, name);
+                room.ranges -= known.own_ranges() - before;
             }
         }
         self.read += end as u64 + 1;
@@ -79,12 +93,14 @@ mod tests {
         tail: Tail,
         known: Known,
         names: Names,
+        room: Room,
     }
 
     impl Scene {
         fn new() -> Self {
             let file = tempfile::tempfile().unwrap();
-            Self { file, tail: Tail::default(), known: Known::default(), names: Names::default() }
+            let room = Room { bytes: 64 << 20, ranges: 1000 };
+            Self { file, tail: Tail::default(), known: Known::default(), names: Names::default(), room }
         }
 
         fn write(&mut self, text: &str) {
@@ -92,7 +108,7 @@ mod tests {
         }
 
         fn look(&mut self) {
-            self.tail.read(&self.file, &mut self.known, &mut self.names);
+            self.tail.read(&self.file, &mut self.known, &mut self.names, &mut self.room);
             self.known.take_news();
         }
 
@@ -134,6 +150,21 @@ mod tests {
         scene.write("2000 10 two\n");
         scene.look();
         assert_eq!((scene.name(0x1008), scene.name(0x2008)), (None, Some("two")));
+    }
+
+    #[test]
+    fn no_more_is_read_and_kept_than_there_is_room_for() {
+        let mut scene = Scene::new();
+        scene.room = Room { bytes: 100, ranges: 5 };
+        (0..20).for_each(|number| scene.write(&format!("{number}000 10 name\n")));
+        scene.look();
+        assert_eq!((scene.name(0x4000), scene.name(0x5000)), (Some("name"), None));
+        assert!(scene.room.bytes < 20 && scene.room.ranges == 0);
+        scene.file.set_len(0).unwrap();
+        scene.room.bytes = 100;
+        scene.file.write_all_at(b"1000 10 other\n", 0).unwrap();
+        scene.look();
+        assert_eq!((scene.name(0x1000), scene.room.ranges), (Some("other"), 4));
     }
 
     #[test]

@@ -58,18 +58,17 @@ struct Record {
 
 /// A dump from its beginning.
 struct Reader<'a> {
-    bytes: BufReader<io::Take<&'a File>>,
+    bytes: BufReader<&'a File>,
+    /// Bytes that may be left.
+    left: u64,
     /// Whether its times are those of samples.
     has_times: bool,
 }
 
-/// More bytes than a dump is read of.
-const MAX_DUMP: u64 = 8 << 30;
-
 impl<'a> Reader<'a> {
     fn open(mut file: &'a File) -> io::Result<Self> {
         io::Seek::rewind(&mut file)?;
-        let mut bytes = BufReader::with_capacity(1 << 16, file.take(MAX_DUMP));
+        let mut bytes = BufReader::with_capacity(1 << 16, file);
         let (magic, version, len, machine) =
             (u32_of(&mut bytes)?, u32_of(&mut bytes)?, u32_of(&mut bytes)?, u32_of(&mut bytes)?);
         let _ = (u32_of(&mut bytes)?, u32_of(&mut bytes)?, u64_of(&mut bytes)?);
@@ -78,8 +77,13 @@ impl<'a> Reader<'a> {
         let Some(rest) = len.checked_sub(HEADER).filter(|_| is_ours) else {
             return Err(io::ErrorKind::InvalidData.into());
         };
-        skip(&mut bytes, rest.into())?;
-        Ok(Self { bytes, has_times: flags & ARCH_TIMESTAMP == 0 })
+        bytes.seek_relative(rest.into())?;
+        Ok(Self { bytes, left: file.metadata()?.len(), has_times: flags & ARCH_TIMESTAMP == 0 })
+    }
+
+    /// Passes over what was not read of a record.
+    fn skip(&mut self, rest: u64) -> io::Result<()> {
+        self.bytes.seek_relative(i64::try_from(rest).map_err(|_| io::ErrorKind::InvalidData)?)
     }
 
     /// The next record; `None` at the end.
@@ -89,6 +93,7 @@ impl<'a> Reader<'a> {
         }
         let (kind, len, time) =
             (u32_of(&mut self.bytes)?, u32_of(&mut self.bytes)?, u64_of(&mut self.bytes)?);
+        self.left = self.left.checked_sub(len.into()).ok_or(io::ErrorKind::UnexpectedEof)?;
         let len = len.checked_sub(RECORD).ok_or(io::ErrorKind::InvalidData)?;
         let time = MonotonicTime(if self.has_times { time } else { 0 });
         Ok(Some(Record { kind, len, time }))
@@ -110,7 +115,7 @@ fn read_moves(file: &File, moves: &mut Moves) -> io::Result<()> {
             count += 1;
         }
         let rest = record.limit();
-        skip(&mut reader.bytes, rest)?;
+        reader.skip(rest)?;
     }
     Ok(())
 }
@@ -151,7 +156,7 @@ fn read(file: &File, search: &mut Search<'_>) -> io::Result<()> {
             _ => {}
         }
         let rest = record.limit();
-        skip(&mut reader.bytes, rest)?;
+        reader.skip(rest)?;
     }
     Ok(())
 }
@@ -291,11 +296,6 @@ fn numbers<const N: usize>(bytes: &mut impl Read) -> io::Result<[u64; N]> {
         *number = u64_of(bytes)?;
     }
     Ok(numbers)
-}
-
-fn skip(bytes: &mut impl Read, len: u64) -> io::Result<()> {
-    let skipped = io::copy(&mut bytes.take(len), &mut io::sink())?;
-    if skipped < len { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(()) }
 }
 
 /// What ELF files of this machine carry (`e_machine`).

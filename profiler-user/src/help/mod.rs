@@ -16,6 +16,7 @@ use crate::profile::metrics;
 pub fn run(topic: Topic) -> anyhow::Result<ExitCode> {
     let text = match topic {
         Topic::Metrics => metrics::explain(),
+        Topic::Permissions => include_str!("permissions.txt").into(),
     };
     io::stdout().lock().write_all(text.as_bytes()).context("cannot write to stdout")?;
     Ok(ExitCode::SUCCESS)
