@@ -104,6 +104,9 @@ impl JitCode {
         let Some(process) = admit(&mut self.processes, tgid) else { return };
         if process.writer.is_none() {
             process.writer = Writer::of(tgid, &mut self.folders).ok();
+        }
+        // A mapping is looked at before the exec that came first is applied: what it told stays.
+        if process.runtime == Runtime::Other {
             process.runtime = Runtime::of(tgid);
         }
         hold(process, &mut self.open);
@@ -152,8 +155,6 @@ impl JitCode {
         self.room.ranges += process.known.own_ranges();
         process.before = Some((time, process.known.with_news()));
         process.known = Known::default();
-        process.dumps.clear();
-        process.runtime = Runtime::default();
     }
 
     /// What this address of a process is called, by what was seen before its sample was drained.
