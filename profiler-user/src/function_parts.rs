@@ -11,7 +11,8 @@ const ALONE: [&str; 2] = ["cold", "localalias"];
 /// Names of C++ may come demangled: `f(int) [clone .part.0]`.
 pub(crate) fn split(name: &str) -> (&str, &str) {
     let mut function = name;
-    while let Some(shorter) = without_clone(function).or_else(|| without_dots(function)) {
+    let shorter = |name| without_clone(name).or_else(|| without_dots(name)).filter(|name| !name.is_empty());
+    while let Some(shorter) = shorter(function) {
         function = shorter;
     }
     (function, name[function.len()..].trim_start())
@@ -22,26 +23,19 @@ fn without_clone(name: &str) -> Option<&str> {
     // A chain of them, as `.constprop.0.isra.1`.
     let mut rest = clone;
     while !rest.is_empty() {
-        rest = without_dots(rest).or_else(|| is_last(rest).then_some(""))?;
+        rest = without_dots(rest)?;
     }
-    (!function.is_empty()).then_some(function)
+    Some(function)
 }
 
-/// Whether a chain begins so: with one kind, which nothing precedes.
-fn is_last(chain: &str) -> bool {
-    let mut parts = chain.splitn(3, '.');
-    let (Some(""), Some(kind)) = (parts.next(), parts.next()) else { return false };
-    let number = parts.next().unwrap_or("");
-    is_kind([kind, number]) && (number.is_empty() || is_number(number))
-}
-
+/// The name without the last part behind a dot; empty where there is nothing else.
 fn without_dots(name: &str) -> Option<&str> {
     let (before, last) = name.rsplit_once('.')?;
     let (function, kind) = match before.rsplit_once('.') {
         Some((function, kind)) if is_number(last) => (function, [kind, last]),
         _ => (before, [last, ""]),
     };
-    (is_kind(kind) && !function.is_empty()).then_some(function)
+    is_kind(kind).then_some(function)
 }
 
 /// Whether this is a kind with the number that it needs.

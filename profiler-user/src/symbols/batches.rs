@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::{Resolution, SymbolOptions, user};
 use crate::processes::{ObjectId, Objects};
+use crate::profile::{RawFrame, Recording};
 use crate::types::FileOffset;
 
 /// The places of an object that need names.
@@ -115,7 +116,7 @@ pub(super) fn name_all(
 }
 
 /// Samples that have each object in their stack.
-pub(super) fn samples_by_object(recording: &crate::profile::Recording) -> HashMap<ObjectId, u64> {
+pub(super) fn samples_by_object(recording: &Recording) -> HashMap<ObjectId, u64> {
     let mut of_stack = vec![0; recording.stacks().len()];
     for (key, amount) in recording.samples() {
         of_stack[key.stack as usize] += amount.samples;
@@ -123,7 +124,7 @@ pub(super) fn samples_by_object(recording: &crate::profile::Recording) -> HashMa
     let mut samples: HashMap<ObjectId, u64> = HashMap::new();
     for (stack, count) in recording.stacks().iter().zip(of_stack) {
         let frames = stack.frames.iter().map(|&frame| recording.frames()[frame as usize]);
-        let mut objects: Vec<ObjectId> = frames.filter_map(crate::profile::RawFrame::object).collect();
+        let mut objects: Vec<ObjectId> = frames.filter_map(RawFrame::object).collect();
         objects.sort_unstable();
         objects.dedup();
         for object in objects {

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use addr2line::gimli;
 use addr2line::{Context, LookupContinuation as _, LookupResult, SplitDwarfLoad};
 use memmap2::Mmap;
-use object::{Object as _, ObjectSection as _, SectionKind};
+use object::{Object as _, ObjectSection as _};
 use typed_arena::Arena;
 
 use super::debug_files;
@@ -54,7 +54,7 @@ pub(super) struct Dwarf<'a> {
     scopes: Scopes<'a>,
     package: Option<gimli::DwarfPackage<Bytes<'a>>>,
     /// Where the file has code.
-    code: Vec<Range<u64>>,
+    code: &'a [Range<u64>],
     object: &'a Object,
     files: &'a Files,
 }
@@ -64,12 +64,12 @@ impl<'a> Dwarf<'a> {
     pub(super) fn read(
         file: &File,
         path: &Path,
+        code: &'a [Range<u64>],
         object: &'a Object,
         folders: &[PathBuf],
         files: &'a Files,
     ) -> Option<Self> {
         let elf = files.map(file)?;
-        let code = code_of(&elf);
         let mut sections = files.sections(&elf, |id| Some(id.name()))?;
         if let Some((link, id)) = elf.gnu_debugaltlink().ok()?
             && let Some(id) = BuildId::new(id)
@@ -216,15 +216,6 @@ fn is_readable(split: &Sections<'_>) -> bool {
         }
     }
     true
-}
-
-/// The sections of a file that hold code.
-fn code_of(elf: &object::File<'_>) -> Vec<Range<u64>> {
-    let is_code = |section: &object::Section<'_, '_>| section.kind() == SectionKind::Text;
-    let range = |section: object::Section<'_, '_>| {
-        section.address()..section.address().saturating_add(section.size())
-    };
-    elf.sections().filter(is_code).map(range).collect()
 }
 
 /// Whether names of functions have paths in this language.

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read as _};
+use std::ops::Range;
 
 use object::elf::{PF_X, SHF_COMPRESSED, SHF_EXECINSTR};
 use object::{Object as _, ObjectSection as _, ObjectSegment as _, SectionFlags, SectionKind, SegmentFlags};
@@ -103,6 +104,11 @@ impl ElfFile {
     /// that of the original. Without section headers there is nothing to compare.
     pub(super) fn has_code_of(&self, debug: &Self) -> bool {
         self.code.is_empty() || debug.code.is_empty() || self.code == debug.code
+    }
+
+    /// Where its sections with code lie when they are loaded; separate debug files tell it too.
+    pub(super) fn code(&self) -> impl Iterator<Item = Range<u64>> {
+        self.code.iter().map(|(_, address, size)| *address..address.saturating_add(*size))
     }
 
     /// Refuses a file whose sections would fill all memory when they are decompressed, as they claim or really are.

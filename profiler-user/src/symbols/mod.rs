@@ -71,6 +71,11 @@ enum Resolution {
 }
 
 impl Resolution {
+    /// A function of one name, with nothing inlined.
+    const fn named(function: NamedCode) -> Self {
+        Self::Named { function, inlined: Vec::new(), also: Vec::new() }
+    }
+
     const fn is_named(&self) -> bool {
         matches!(self, Self::Named { .. })
     }

@@ -120,11 +120,11 @@ impl<'a> Names<'a> {
     /// What needs no object: functions of the kernel, and code that had its name when it was sampled.
     fn named_before(&self, frame: RawFrame) -> Option<NamedCode> {
         let name = match frame {
-            RawFrame::Kernel(address) => self.kernel.function(address)?,
+            RawFrame::Kernel(address) => function_parts::split(self.kernel.function(address)?).0,
             RawFrame::Jit { name, .. } => self.objects.jit_code().name(name),
             RawFrame::User { .. } | RawFrame::Anonymous { .. } | RawFrame::UnknownUser => return None,
         };
-        Some(NamedCode { name: function_parts::split(name).0.into(), line: None })
+        Some(NamedCode { name: name.into(), line: None })
     }
 
     fn mapping(&self, frame: RawFrame) -> Mapping {

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fs::{self, File};
+use std::ops::Range;
 use std::os::fd::AsRawFd as _;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -55,7 +56,7 @@ pub(super) fn resolve(
     };
     let debug = {
         let (object, file, options) = (object.clone(), Arc::clone(&file), options.clone());
-        guarded(TIME_LIMIT, move || DebugFile::look_for(&object, &file, &options))
+        guarded(move || DebugFile::look_for(&object, &file, &options))
     };
     let debug = match debug {
         Ok(DebugFile::Here(file)) => Some(file),
@@ -74,8 +75,7 @@ pub(super) fn resolve(
             Batch::prepare(&object, file, debug, dwarf, &options).map(|batch| batch.resolve(&offsets))
         })
     };
-    let whole = clock.left().map(|left| resolved(left.min(TIME_LIMIT), true));
-    let answer = match whole {
+    let answer = match clock.left().map(|left| resolved(left.min(TIME_LIMIT), true)) {
         None | Some(Err(guard::Failure::TimedOut)) => {
             clock.end();
             resolved(TIME_LIMIT_OF_SYMBOLS, false)
@@ -88,19 +88,15 @@ pub(super) fn resolve(
 
 fn old_system_call(offset: FileOffset) -> Resolution {
     match vsyscall::function(offset) {
-        Some(name) => {
-            let function = NamedCode { name: name.into(), line: None };
-            Resolution::Named { function, inlined: Vec::new(), also: Vec::new() }
-        }
+        Some(name) => Resolution::named(NamedCode { name: name.into(), line: None }),
         None => Resolution::unnamed(NoName::NotCovered),
     }
 }
 
 fn guarded<T: Send + 'static>(
-    limit: Duration,
     work: impl FnOnce() -> Result<T, String> + Send + 'static,
 ) -> Result<T, String> {
-    guard::run(limit, work).unwrap_or_else(|failure| Err(failure.to_string()))
+    guard::run(TIME_LIMIT, work).unwrap_or_else(|failure| Err(failure.to_string()))
 }
 
 /// The separate debug file of an object.
@@ -141,6 +137,8 @@ enum NameSource {
     Dwarf {
         path: PathBuf,
         file: Arc<File>,
+        /// Where the file has code.
+        code: Vec<Range<u64>>,
     },
     SymbolTable(Arc<File>),
     /// The same symbols, where one that encloses others is asked for.
@@ -274,7 +272,8 @@ impl Found {
     fn take_aliases(&mut self, names: Vec<String>) {
         let Some(function) = &self.function else { return };
         let plain = |name: &str| Style::default().apply(function_parts::split(name).0);
-        if self.covers && names.iter().all(|name| plain(name) != plain(function)) {
+        let function = plain(function);
+        if self.covers && names.iter().all(|name| plain(name) != function) {
             return;
         }
         self.also = names;
@@ -332,7 +331,7 @@ impl NameSource {
         // Without a symbol table, DWARF is the only place of names.
         let wanted = options.inlines && elf.debug_info <= MAX_DEBUG_INFO;
         let dwarf = dwarf && elf.debug_info > 0 && (wanted || !elf.has_symbols);
-        let dwarf = dwarf.then(|| Self::Dwarf { path, file: Arc::clone(&file) });
+        let dwarf = dwarf.then(|| Self::Dwarf { path, file: Arc::clone(&file), code: elf.code().collect() });
         dwarf.into_iter().chain([Self::SymbolTable(Arc::clone(&file)), Self::Enclosing(file)])
     }
 
@@ -342,9 +341,9 @@ impl NameSource {
             Self::LinkageTables(file) => {
                 Some(linkage::targets(file, addresses).ok()?.into_iter().map(Found::surely).collect())
             }
-            Self::Dwarf { path, file } => {
+            Self::Dwarf { path, file, code } => {
                 let files = Files::default();
-                let dwarf = Dwarf::read(file, path, object, &options.debug_dirs, &files)?;
+                let dwarf = Dwarf::read(file, path, code, object, &options.debug_dirs, &files)?;
                 let found = |&address| dwarf.functions(address).map(Found::from).unwrap_or_default();
                 Some(addresses.iter().map(found).collect())
             }
@@ -404,7 +403,7 @@ mod tests {
         let object = Object::named("/nonexistent/object", None);
         let options = options(inlines);
         let offsets = offsets.to_vec();
-        guarded(TIME_LIMIT, move || {
+        guarded(move || {
             Batch::prepare(&object, file.into(), None, true, &options).map(|batch| batch.resolve(&offsets))
         })
     }

@@ -56,6 +56,10 @@ impl Known {
 
     /// Lets the news hold.
     pub(super) fn take_news(&mut self) {
+        // Most processes have none at most drains.
+        if self.news.is_empty() && !self.replaces {
+            return;
+        }
         if self.replaces {
             self.names = Arc::default();
             self.replaces = false;

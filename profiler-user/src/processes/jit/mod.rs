@@ -104,9 +104,6 @@ impl JitCode {
         let Some(process) = admit(&mut self.processes, tgid) else { return };
         if process.writer.is_none() {
             process.writer = Writer::of(tgid, &mut self.folders).ok();
-        }
-        // A mapping is looked at before the exec that came first is applied: what it told stays.
-        if process.runtime == Runtime::Other {
             process.runtime = Runtime::of(tgid);
         }
         hold(process, &mut self.open);
@@ -116,8 +113,9 @@ impl JitCode {
     pub(super) fn note_dump(&mut self, tgid: Tgid, file: &Arc<File>) {
         self.notice(tgid);
         let Some(process) = self.processes.get_mut(&tgid) else { return };
-        let pid = process.writer.as_ref().map(Writer::namespace_pid);
-        let is_own = pid.is_none() || writer_of_dump(file) == pid;
+        // A header that is not written yet is the process's own: V8 marks the dump first.
+        let writers = process.writer.as_ref().map(Writer::namespace_pid).zip(writer_of_dump(file));
+        let is_own = writers.is_none_or(|(pid, writer)| pid == writer);
         let until = if is_own { None } else { scan::age(tgid).map(MonotonicTime::before) };
         process.add_dump(JitDump { file: Arc::clone(file), until });
     }
@@ -149,7 +147,8 @@ impl JitCode {
         }
     }
 
-    /// The code of a process is gone with its program. What was read of its map belongs to that.
+    /// The code of a process is gone with its program. What was read of its map belongs to that. The runtime and the dumps may be those of the
+    /// next already: mappings are looked at as they come, before the exec is applied.
     pub(super) fn executed(&mut self, tgid: Tgid, time: MonotonicTime) {
         let Some(process) = self.processes.get_mut(&tgid) else { return };
         self.room.ranges += process.known.own_ranges();

@@ -26,10 +26,8 @@ pub(super) fn resolve(code: &JitCode, tgid: Tgid, places: &[Place], clock: &Cloc
         let Some(left) = clock.left() else { break };
         let found = guard::run(left, move || dump::names(&dump, &asked));
         for (at, found) in open.into_iter().zip(found.unwrap_or_default()) {
-            resolutions[at] = found.map_or_else(
-                || Resolution::unnamed(NoName::NotInPerfMap(runtime)),
-                |function| Resolution::Named { function, inlined: Vec::new(), also: Vec::new() },
-            );
+            resolutions[at] =
+                found.map_or_else(|| Resolution::unnamed(NoName::NotInPerfMap(runtime)), Resolution::named);
         }
     }
     if let Some(left) = clock.left()
@@ -44,10 +42,7 @@ pub(super) fn resolve(code: &JitCode, tgid: Tgid, places: &[Place], clock: &Cloc
         for ((address, _), resolution) in places.iter().zip(&mut resolutions) {
             if !resolution.is_named() {
                 *resolution = match named.get(address) {
-                    Some(name) => {
-                        let function = NamedCode { name: name.clone(), line: None };
-                        Resolution::Named { function, inlined: Vec::new(), also: Vec::new() }
-                    }
+                    Some(name) => Resolution::named(NamedCode { name: name.clone(), line: None }),
                     None => Resolution::unnamed(NoName::NotInPerfMap(runtime)),
                 };
             }
